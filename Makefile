@@ -1,0 +1,43 @@
+# `make demo` and `make test` are all a newcomer needs; both install what they use into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+FROZEN := pyproject.toml
+
+.PHONY: demo test lint bench docs clean
+
+demo: $(VENV)/.demo
+	$(BIN)/skyfill demo
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Slow: every table of docs/benchmarks.md, against the rivals.
+bench: $(VENV)/.bench
+	for study in benchmarks/[a-z]*.py; do $(BIN)/python $$study || exit 1; done
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m pytest docs README.md
+
+$(VENV)/.demo: $(FROZEN)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet -e '.[compare]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,26 @@
+"""Fill the gaps of survey catalogues with probability distributions and classify every object."""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0.dev0"
+
+# Heavy parts load on first use, so that `import skyfill` stays fast.
+_PUBLIC = {
+    "DiscreteNetwork": "skyfill.network",
+    "GaussianNetwork": "skyfill.network",
+    "fit_parameters": "skyfill.network",
+    "learn_network": "skyfill.network",
+}
+
+__all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 - every key is a string
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'skyfill' has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

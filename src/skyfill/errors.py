@@ -1,0 +1,29 @@
+"""Errors and warnings that skyfill raises: one root, built-in types beneath it."""
+
+__all__ = [
+    "ConvergenceWarning",
+    "DataError",
+    "GraphError",
+    "RegularizationWarning",
+    "SkyfillError",
+]
+
+
+class SkyfillError(Exception):
+    """Root of all errors that a user of skyfill can cause."""
+
+
+class DataError(SkyfillError, ValueError):
+    """A table of numbers that cannot be learned from or filled."""
+
+
+class GraphError(SkyfillError, ValueError):
+    """A graph that is not a directed acyclic graph over the given names."""
+
+
+class ConvergenceWarning(UserWarning):
+    """An iteration stopped at its limit; the result is usable but not settled."""
+
+
+class RegularizationWarning(UserWarning):
+    """The data do not determine the model; the stated regularisation decided."""
