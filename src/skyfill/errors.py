@@ -1,6 +1,7 @@
 """Errors and warnings that skyfill raises: one root, built-in types beneath it."""
 
 __all__ = [
+    "CatalogError",
     "ConvergenceWarning",
     "DataError",
     "GraphError",
@@ -27,3 +28,7 @@ class ConvergenceWarning(UserWarning):
 
 class RegularizationWarning(UserWarning):
     """The data do not determine the model; the stated regularisation decided."""
+
+
+class CatalogError(SkyfillError, ValueError):
+    """A table file, column, unit or role that cannot be used as asked."""

@@ -1,0 +1,28 @@
+"""Bayesian networks over arrays in which NaN is a gap."""
+
+from skyfill.network.discrete import DiscreteNetwork
+from skyfill.network.gaussian import Gaussian, GaussianNetwork, MeanCov
+from skyfill.network.k2 import k2_score, k2_search
+from skyfill.network.learn import Learned, learn_network
+from skyfill.network.parameters import Fit, em, fit_parameters
+from skyfill.network.posterior import Moments, Posterior
+from skyfill.network.reversal import Regression
+from skyfill.network.rounds import Step
+
+__all__ = [
+    "DiscreteNetwork",
+    "Fit",
+    "Gaussian",
+    "GaussianNetwork",
+    "Learned",
+    "MeanCov",
+    "Moments",
+    "Posterior",
+    "Regression",
+    "Step",
+    "em",
+    "fit_parameters",
+    "k2_score",
+    "k2_search",
+    "learn_network",
+]

@@ -1,0 +1,84 @@
+"""Directed acyclic graphs as tuples of parent indices: ``parents[child] = (parent, ...)``."""
+
+from collections.abc import Sequence
+
+from skyfill.errors import GraphError
+
+Parents = tuple[tuple[int, ...], ...]
+
+
+def as_parents(parents: Sequence[Sequence[int | str]], names: Sequence[str]) -> Parents:
+    """Turn parents given by name or index into indices; refuse what is not a DAG."""
+    if len(parents) != len(names):
+        raise GraphError(f"parents are given for {len(parents)} nodes, but there are {len(names)}")
+    index = {name: i for i, name in enumerate(names)}
+    graph = tuple(
+        tuple(_find(parent, index, len(names)) for parent in family) for family in parents
+    )
+    for child, family in enumerate(graph):
+        if len(set(family)) < len(family):
+            raise GraphError(f"node {names[child]!r} names the same parent twice")
+    topological_order(graph, names)
+    return graph
+
+
+def _find(node: int | str, index: dict[str, int], n_nodes: int) -> int:
+    if isinstance(node, str):
+        if node not in index:
+            raise GraphError(f"no node is called {node!r}; the nodes are {', '.join(index)}")
+        return index[node]
+    if not 0 <= node < n_nodes:
+        raise GraphError(f"parent {node} is not one of the {n_nodes} nodes")
+    return int(node)
+
+
+def topological_order(parents: Parents, names: Sequence[str] | None = None) -> tuple[int, ...]:
+    """Order the nodes so that parents come before children, smaller indices first."""
+    order: list[int] = []
+    placed: set[int] = set()
+    waiting = list(range(len(parents)))
+    while waiting:
+        ready = [i for i in waiting if placed.issuperset(parents[i])]
+        if not ready:
+            label = [str(names[i]) if names else str(i) for i in _cycle(parents, waiting)]
+            raise GraphError(f"the arcs close a cycle: {' <- '.join(label)}; remove one of them")
+        order += ready
+        placed.update(ready)
+        waiting = [i for i in waiting if i not in placed]
+    return tuple(order)
+
+
+def _cycle(parents: Parents, waiting: Sequence[int]) -> list[int]:
+    """Walk from child to parent among nodes that all wait for one another, until one repeats."""
+    walk = [waiting[0]]
+    while True:
+        step = next(k for k in parents[walk[-1]] if k in waiting)
+        if step in walk:
+            return [*walk[walk.index(step) :], step]
+        walk.append(step)
+
+
+def children_of(parents: Parents, node: int) -> tuple[int, ...]:
+    """List the children of a node."""
+    return tuple(child for child, family in enumerate(parents) if node in family)
+
+
+def has_path(parents: Parents, start: int, end: int) -> bool:
+    """Tell whether a directed path leads from `start` to `end`."""
+    reached, frontier = {start}, [start]
+    while frontier:
+        for child in children_of(parents, frontier.pop()):
+            if child not in reached:
+                reached.add(child)
+                frontier.append(child)
+    return end in reached
+
+
+def union(graphs: Sequence[Parents]) -> Parents:
+    """Unite the arcs of graphs that are consistent with one order."""
+    return tuple(tuple(sorted(set().union(*families))) for families in zip(*graphs, strict=True))
+
+
+def n_arcs(parents: Parents) -> int:
+    """Count the arcs."""
+    return sum(len(family) for family in parents)

@@ -1,0 +1,14 @@
+"""Shared by all tests: hypothesis without deadlines, since a first call compiles kernels."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "skyfill",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
+)
+settings.load_profile("skyfill")
