@@ -17,7 +17,7 @@ from scipy.special import gammaln
 from skyfill.errors import DataError
 from skyfill.network._array import Array
 from skyfill.network.graph import Parents
-from skyfill.network.threads import map_threads
+from skyfill.threads import map_threads
 
 Counts = NDArray[np.int64]
 # Families with more cells than this would fill the memory with empty counts.

@@ -16,7 +16,7 @@ from skyfill.network.gaussian import GaussianNetwork
 from skyfill.network.rounds import Options, Step, run
 from skyfill.network.standard import standardize
 from skyfill.network.structural_em import PRIOR_ROWS, structural_em
-from skyfill.network.threads import one_blas_thread
+from skyfill.threads import one_blas_thread
 
 SCORES = {"k2": algorithm_1, "bic": structural_em}
 

@@ -16,7 +16,7 @@ from skyfill.network.gaussian import GaussianNetwork
 from skyfill.network.graph import Parents, as_parents
 from skyfill.network.posterior import Moments, expect, find_gaps
 from skyfill.network.standard import standardize
-from skyfill.network.threads import one_blas_thread
+from skyfill.threads import one_blas_thread
 
 P = TypeVar("P")
 

@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 from skyfill.errors import DataError
 from skyfill.network import kernels
 from skyfill.network._array import Array, IntArray, check_finite
-from skyfill.network.threads import map_rows
+from skyfill.threads import map_rows
 
 # Shared patterns are kept only while all their factors fit into this many bytes.
 PATTERN_BYTES = 2**25

@@ -40,7 +40,7 @@ def structural_em(
     while True:
         graph = bic_search((cov, n), penalty, options.max_parents, rng=options.rng, start=graph)
         fit = fit_standard(Z, names, graph, tol=EM_TOL, max_iter=EM_STEPS)
-        yield fit, float(fit.trace[-1]) - price * n_arcs(graph)
+        yield fit, float(fit.trace[-1] - price * n_arcs(graph))
         cov = expect(gaps, fit.network._joint).cov
         penalty = np.full((p, p), price)
 
