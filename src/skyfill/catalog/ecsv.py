@@ -1,0 +1,156 @@
+"""The header of ECSV: what the columns are, as comment lines above a CSV."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, Literal
+
+import pyarrow as pa
+
+from skyfill.catalog.astropy_header import header_info
+from skyfill.catalog.info import ColumnInfo, described
+from skyfill.catalog.table import schema_meta, with_facts
+from skyfill.errors import CatalogError
+
+ECSV_MAGIC = b"# %ECSV"
+_DELIMITERS = ",;\t|"
+_TYPES = {
+    "bool": pa.bool_(),
+    "string": pa.string(),
+    "float16": pa.float32(),
+    "float128": pa.float64(),
+    "float32": pa.float32(),
+    "float64": pa.float64(),
+    **{f"{sign}int{bits}": getattr(pa, f"{sign}int{bits}")()
+       for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TextHeader:
+    """What stands above the rows of a text table.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the columns.
+    n_lines : int
+        Lines above the first row.
+    delimiter : str
+        One character.
+    fields : tuple of pyarrow.Field
+        With types and metadata, where an ECSV header states them; else empty.
+    meta : dict
+        Facts about the table.
+    is_exact : bool
+        Written by skyfill: an empty string in quotes is a string, not a gap.
+    """
+
+    names: tuple[str, ...]
+    n_lines: int
+    delimiter: str = ","
+    fields: tuple[pa.Field, ...] = ()
+    meta: dict[str, str] = field(default_factory=dict)
+    is_exact: bool = False
+
+    @property
+    def schema_metadata(self) -> dict[Any, Any] | None:
+        """The facts as metadata of an Arrow schema."""
+        return with_facts(pa.schema([]), self.meta)
+
+
+def read_header(stream: IO[bytes]) -> TextHeader:
+    """Read comment lines and column names; rows follow at line `n_lines`."""
+    lines = io.TextIOWrapper(stream, "utf-8-sig", newline=None)
+    comments: list[str] = []
+    line = lines.readline()
+    while line.startswith("#") or (line and not line.strip()):
+        comments.append(line.rstrip("\n"))
+        line = lines.readline()
+    if any(c.startswith(ECSV_MAGIC.decode()) for c in comments[:1]):
+        return _ecsv_header(comments, line)
+    return _plain_header(comments, line)
+
+
+def header_lines(schema: pa.Schema) -> bytes:
+    """Write the ECSV header of a schema, and the line of column names below it."""
+    from astropy.io.misc import yaml
+
+    content = {
+        "delimiter": ",",
+        "datatype": [_column_entry(column) for column in schema],
+        "meta": {"skyfill": schema_meta(schema)},
+        "schema": "astropy-2.0",
+    }
+    text = yaml.dump(content, default_flow_style=None, width=2**20, sort_keys=False)
+    comments = ["%ECSV 1.0", "---", *text.splitlines()]
+    out = io.StringIO()
+    out.writelines(f"# {comment}\n" for comment in comments)
+    rows = csv.writer(out, lineterminator="\n", quoting=_quoting(schema.names))
+    rows.writerow(schema.names)
+    return out.getvalue().encode()
+
+
+def _ecsv_header(comments: Sequence[str], names_line: str) -> TextHeader:
+    from astropy.io.misc import yaml
+
+    content = yaml.load("\n".join(comment[2:] for comment in comments[1:]))
+    fields = tuple(map(_field, content["datatype"]))
+    delimiter = content.get("delimiter", " ")
+    names = tuple(next(csv.reader([names_line], delimiter=delimiter), ()))
+    if names != tuple(column.name for column in fields):
+        raise CatalogError(
+            f"line {len(comments) + 1}: the column names {list(names)} are not those of the "
+            f"ECSV header above"
+        )
+    ours = dict(content.get("meta") or {}).get("skyfill")
+    facts = {str(key): str(value) for key, value in (ours or {}).items()}
+    return TextHeader(names, len(comments) + 1, delimiter, fields, facts, ours is not None)
+
+
+def _field(column: dict[str, Any]) -> pa.Field:
+    kind = column["datatype"]
+    if kind not in _TYPES:
+        raise CatalogError(f"column {column['name']!r}: unknown datatype {kind!r} in the header")
+    return described(pa.field(str(column["name"]), _TYPES[kind]), header_info(column))
+
+
+def _column_entry(column: pa.Field) -> dict[str, Any]:
+    info = ColumnInfo.from_metadata(column.metadata).to_metadata()
+    names = {kind: name for name, kind in _TYPES.items()}
+    entry = {"name": column.name, "datatype": names.get(column.type, "string")}
+    entry |= {key: info.pop(key) for key in ("unit", "description") if key in info}
+    return entry | ({"meta": info} if info else {})
+
+
+def _plain_header(comments: Sequence[str], first: str) -> TextHeader:
+    """Take the names from the first line that is no comment, or from the comment above it."""
+    n_lines = len(comments) + 1
+    delimiter = _delimiter(first)
+    names = _cells(first, delimiter)
+    above = _cells(comments[-1].lstrip("# "), delimiter) if comments else []
+    if len(above) == len(names) > 1 and _has_number(names):
+        names, n_lines = above, n_lines - 1
+    if not names:
+        raise CatalogError("no line with column names; is it a table?")
+    names = [name or f"column_{i}" for i, name in enumerate(names, start=1)]
+    return TextHeader(tuple(names), n_lines, delimiter)
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    return [cell.strip() for cell in next(csv.reader([line.strip("\n")], delimiter=delimiter), [])]
+
+
+def _has_number(cells: Sequence[str]) -> bool:
+    return any(cell.lstrip("+-").replace(".", "", 1).isdigit() for cell in cells)
+
+
+def _delimiter(line: str) -> str:
+    return "," if "," in line else max(_DELIMITERS, key=line.count)
+
+
+def _quoting(names: Sequence[str]) -> Literal[0, 1]:
+    """Quote names that start like a comment or have blanks at their ends."""
+    strange = names[0].startswith("#") or any(name != name.strip() for name in names)
+    return csv.QUOTE_ALL if strange else csv.QUOTE_MINIMAL

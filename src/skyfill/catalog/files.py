@@ -1,0 +1,266 @@
+"""Tables in and out, whatever the format: chosen by the content, then by the extension."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from skyfill.catalog.arrays import normalized
+from skyfill.catalog.atomic import open_atomic
+from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
+from skyfill.catalog.scan import BatchWriter, Scan, plain_scan
+from skyfill.catalog.schema import Schema, as_schema
+from skyfill.catalog.streams import first_bytes, reading
+from skyfill.catalog.table import Table, check_names, normalized_schema, with_facts
+from skyfill.errors import CatalogError
+
+BATCH_ROWS = 1 << 17
+_TABLE_ROWS = 1 << 20
+
+# format -> module that holds `scan` and `writer`; imported on first use.
+_MODULES = {
+    "parquet": "skyfill.catalog.parquet",
+    "fits": "skyfill.catalog.fits",
+    "votable": "skyfill.catalog.votable",
+    "csv": "skyfill.catalog.text",
+    "blanks": "skyfill.catalog.blanks",
+}
+_EXTENSIONS = {
+    ".parquet": "parquet",
+    ".parq": "parquet",
+    ".pq": "parquet",
+    ".fits": "fits",
+    ".fit": "fits",
+    ".fts": "fits",
+    ".vot": "votable",
+    ".votable": "votable",
+    ".xml": "votable",
+    ".ecsv": "csv",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "blanks",
+    ".dat": "blanks",
+    ".tbl": "blanks",
+}
+
+
+def read_table(
+    path: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    schema: str | Path | Schema | None = None,
+) -> Table:
+    r"""Read a table from Parquet, FITS, VOTable, ECSV, CSV or a text file with blanks.
+
+    Parameters
+    ----------
+    path : str or path
+        The format is recognized by the content, else by the extension; gzip is unpacked.
+    columns : sequence of str, optional
+        Read only these; Parquet and FITS then leave the others on disk.
+    schema : path or Schema, optional
+        Roles, units and sentinels to apply: a TOML file or what `read_schema` gives.
+
+    Returns
+    -------
+    Table
+        With null for NaN, masked cells and the null values that the format declares. Sentinels
+        are numbers like any other until a schema declares them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "stars.csv"
+    >>> _ = path.write_text("id,J\n007,14.2\n008,\n")
+    >>> read_table(path).arrow.to_pydict()
+    {'id': ['007', '008'], 'J': [14.2, None]}
+    """
+    scan = open_scan(path, columns=columns, batch_rows=_TABLE_ROWS)
+    table = Table(pa.Table.from_batches(scan.batches, schema=scan.schema))
+    return table if schema is None else _with_schema(table, schema, columns)
+
+
+def read_batches(
+    path: str | Path, *, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Read a table piece by piece; memory is bounded by the size of a batch.
+
+    The metadata of every batch's schema is that of the whole table. VOTable and text files with
+    blanks are read as a whole first, because the parsers beneath know no pieces.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "stars.parquet"
+    >>> write_table(Table.from_columns({"J": [14.2, 15.1, 12.9]}), path)
+    >>> [batch.num_rows for batch in read_batches(path, batch_rows=2)]
+    [2, 1]
+    """
+    return open_scan(path, columns=columns, batch_rows=batch_rows).batches
+
+
+def _with_schema(table: Table, schema: str | Path | Schema, columns: Any) -> Table:
+    rules = as_schema(schema)
+    if columns is None:
+        rules.check(table.names)
+    return rules.apply(table)
+
+
+def open_scan(
+    path: str | Path, *, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
+) -> Scan:
+    """Open a table to read it once in batches whose schema is known before the first.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "stars.parquet"
+    >>> write_table(Table.from_columns({"J": [14.2]}), path)
+    >>> open_scan(path).schema.names
+    ['J']
+    """
+    path = Path(path)
+    if batch_rows < 1:
+        raise CatalogError(f"a batch of {batch_rows} rows; ask for one row or more")
+    module = import_module(_MODULES[format_of(path)])
+    with reading(path, module.KIND):
+        return plain_scan(path, module.KIND, module.scan(path, columns, batch_rows))
+
+
+def write_table(
+    table: Table,
+    path: str | Path,
+    *,
+    provenance: Provenance | None = None,
+    overwrite: bool = True,
+) -> None:
+    """Write a table in the format that the extension names; it appears whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "stars.csv"
+    >>> write_table(Table.from_columns({"J": [14.2]}), path, provenance=Provenance("by hand"))
+    >>> "by hand" in read_table(path).meta["provenance"]
+    True
+    """
+    with open_writer(
+        path, table.arrow.schema, provenance=provenance, overwrite=overwrite
+    ) as writer:
+        for batch in table.arrow.to_batches(max_chunksize=BATCH_ROWS):
+            writer.write(batch)
+
+
+@contextmanager
+def open_writer(
+    path: str | Path,
+    schema: pa.Schema,
+    *,
+    provenance: Provenance | None = None,
+    overwrite: bool = True,
+) -> Iterator[BatchWriter]:
+    """Write a table batch by batch; on any error nothing is left behind.
+
+    Parquet and CSV are written as the batches come. FITS and VOTable, whose headers state the
+    width of text columns, keep the batches in a temporary file beside the target until the end.
+
+    Parameters
+    ----------
+    path : str or path
+        The extension names the format; ``.gz`` after it packs (not for Parquet).
+    schema : pyarrow.Schema
+        Of all batches, with the metadata to be written.
+    provenance : Provenance, optional
+        Replaces the one that `schema` may carry.
+    overwrite : bool
+        Whether a file of that name may be replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> table = Table.from_columns({"J": [14.2, None]})
+    >>> path = Path(tempfile.mkdtemp()) / "stars.fits"
+    >>> with open_writer(path, table.arrow.schema) as writer:
+    ...     for batch in table.arrow.to_batches():
+    ...         writer.write(batch)
+    >>> read_table(path).column("J").to_pylist()
+    [14.2, None]
+    """
+    path = Path(path)
+    module = import_module(_MODULES[_writable(path)])
+    check_names(schema.names)
+    if not schema.names:
+        raise CatalogError(f"{path}: a table without columns cannot be written")
+    schema = normalized_schema(schema)
+    if provenance is not None:
+        facts = {PROVENANCE_KEY: provenance.to_json()}
+        schema = schema.with_metadata(with_facts(schema, facts))
+    with (
+        open_atomic(path, overwrite=overwrite) as stream,
+        module.writer(stream, schema, path.parent) as writer,
+    ):
+        yield _Checked(writer, schema)
+
+
+class _Checked:
+    """Gives every batch the table's metadata; refuses one with other columns."""
+
+    def __init__(self, writer: BatchWriter, schema: pa.Schema) -> None:
+        self._writer, self._schema = writer, schema
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if not normalized_schema(batch.schema).equals(self._schema):
+            raise CatalogError(
+                f"a batch has columns {_described(batch.schema)} where the table has "
+                f"{_described(self._schema)}"
+            )
+        columns = [normalized(column) for column in batch.columns]
+        self._writer.write(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+
+
+def _described(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} ({field.type})" for field in schema)
+
+
+def format_of(path: Path) -> str:
+    """Name the format of an existing file: its first bytes decide, then its extension."""
+    start = first_bytes(path)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    if start.startswith(b"SIMPLE  ="):
+        return "fits"
+    if b"<VOTABLE" in start or b":VOTABLE" in start:
+        return "votable"
+    if start.startswith(b"# %ECSV"):
+        return "csv"
+    found = _by_extension(path) or "blanks"
+    return "csv" if found == "blanks" and _is_delimited(start) else found
+
+
+def _is_delimited(start: bytes) -> bool:
+    """Tell whether the first two lines have the same number of commas or of tabs."""
+    rows = (line for line in start.splitlines() if line.strip() and not line.startswith(b"#"))
+    lines = list(itertools.islice(rows, 2))
+    counts = [[line.count(mark) for line in lines] for mark in (b",", b"\t")]
+    return any(min(count, default=0) > 0 and len(set(count)) == 1 for count in counts)
+
+
+def _by_extension(path: Path) -> str | None:
+    name = path.name.lower().removesuffix(".gz")
+    return _EXTENSIONS.get(Path(name).suffix)
+
+
+def _writable(path: Path) -> str:
+    found = _by_extension(path)
+    if path.is_dir():
+        raise CatalogError(f"{path}: is a directory; give a file name")
+    if found is None or found == "blanks" or (found, path.suffix) == ("parquet", ".gz"):
+        raise CatalogError(
+            f"{path}: the extension names no format to write; use .parquet, .fits, .vot, .ecsv "
+            f"or .csv (all but the first may be followed by .gz)"
+        )
+    return found

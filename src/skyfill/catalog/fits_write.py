@@ -1,0 +1,140 @@
+"""Writing FITS: one binary table whose header says all that is known of the columns."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.catalog import fits_header as keys
+from skyfill.catalog.info import ColumnInfo
+from skyfill.catalog.provenance import PROVENANCE_KEY
+from skyfill.catalog.records import (
+    NUMBERS,
+    Facts,
+    escape,
+    escaped,
+    null_value,
+    number_cells,
+    text_cells,
+)
+from skyfill.catalog.scan import BatchWriter
+from skyfill.catalog.spool import Spool, open_spool
+from skyfill.catalog.stored import Stored, fill_rows, stored_columns
+from skyfill.catalog.table import schema_meta
+from skyfill.errors import CatalogError
+
+_BLOCK_BYTES = 2880
+_LETTERS = dict(zip(NUMBERS, "BIJKED", strict=True))
+
+
+@contextmanager
+def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
+    """Write one binary table; a gap is NaN, TNULLn, a NUL byte or a cell of NULs."""
+    if len(schema.names) > keys.MOST_COLUMNS:
+        raise CatalogError(f"FITS holds {keys.MOST_COLUMNS} columns; select some or write Parquet")
+    with open_spool(schema, folder, "FITS") as spool:
+        yield spool
+        _write(stream, spool)
+
+
+def _write(stream: IO[bytes], spool: Spool) -> None:
+    from astropy.io import fits
+
+    stored = stored_columns(spool, needs_null_value=True, text_bytes=_text_bytes)
+    rows = np.dtype([(f"f{k}", column.cell) for k, column in enumerate(stored)])
+    header = fits.Header(_structure(stored, rows.itemsize, spool.n_rows))
+    for n, column in enumerate(stored, start=1):
+        header.update(_column_cards(column, n))
+    header.update(_table_cards(spool.schema))
+    stream.write(fits.PrimaryHDU().header.tostring().encode("ascii"))
+    stream.write(header.tostring().encode("ascii"))
+    for batch in spool.batches():
+        stream.write(fill_rows(batch, stored, rows, _encode).tobytes())
+    stream.write(bytes(-spool.n_rows * rows.itemsize % _BLOCK_BYTES))
+
+
+def _encode(column: Stored, values: pa.Array) -> np.ndarray:
+    if pa.types.is_boolean(column.kind):
+        return text_cells(pc.if_else(values, "T", "F"), 1)
+    if pa.types.is_string(column.kind):
+        words = values.cast(pa.string())
+        plain = words if column.facts.is_plain else escaped(words)
+        return text_cells(plain, column.text_bytes, empty=" ")
+    return number_cells(values, column.kind, _null(column))
+
+
+def _null(column: Stored) -> Any:
+    if pa.types.is_integer(column.kind):
+        return null_value(column.kind, column.facts)
+    return float("nan")
+
+
+def _form(column: Stored) -> str:
+    if pa.types.is_string(column.kind):
+        return f"{column.text_bytes}A"
+    letter = "L" if pa.types.is_boolean(column.kind) else _LETTERS[column.item]
+    return letter if column.repeat is None else f"{column.repeat}{letter}"
+
+
+def _text_bytes(facts: Facts) -> int:
+    return facts.width if facts.is_plain else facts.width_escaped
+
+
+def _structure(stored: list[Stored], row_bytes: int, n_rows: int) -> list[tuple[str, Any]]:
+    return [
+        ("XTENSION", "BINTABLE"),
+        ("BITPIX", 8),
+        ("NAXIS", 2),
+        ("NAXIS1", row_bytes),
+        ("NAXIS2", n_rows),
+        ("PCOUNT", 0),
+        ("GCOUNT", 1),
+        ("TFIELDS", len(stored)),
+    ]
+
+
+def _column_cards(column: Stored, n: int) -> dict[str, Any]:
+    info = ColumnInfo.from_metadata(column.field.metadata).to_metadata()
+    names = {
+        "unit": "TUNIT",
+        "ucd": "TUCD",
+        "description": "TCOMM",
+        "role": keys.ROLE,
+        "of": keys.OF,
+    }
+    cards = {f"TTYPE{n}": _card_text(column.field.name), f"TFORM{n}": _form(column)}
+    cards |= {f"{names[key]}{n}": _card_text(value) for key, value in info.items()}
+    if pa.types.is_integer(column.kind) and column.facts.n_null:
+        cards[f"TNULL{n}"] = _null(column)
+    return cards | {f"{keys.KIND}{n}": _kind_word(column)}
+
+
+def _kind_word(column: Stored) -> str:
+    """Name the column's type, which readers other than skyfill do not need."""
+    kind = column.field.type
+    if pa.types.is_string(column.kind) and not column.facts.is_plain:
+        return keys.ESCAPED
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    return str(kind) if plain else keys.AS_STORED
+
+
+def _table_cards(schema: pa.Schema) -> dict[str, str]:
+    facts = schema_meta(schema)
+    record = facts.get(PROVENANCE_KEY, "")
+    # What a card cannot hold as it is stays among the other facts, where JSON escapes it.
+    own_card = bool(record) and _card_text(record) == record
+    if own_card:
+        del facts[PROVENANCE_KEY]
+    cards = {keys.META: json.dumps(facts).replace("'", "\\u0027")} if facts else {}
+    return cards | ({keys.PROVENANCE: record} if own_card else {})
+
+
+def _card_text(text: str) -> str:
+    """Escape; also what astropy mistakes: a quote before a slash, an ampersand at the end."""
+    return re.sub(r"'(?= */)", r"\\x27", re.sub("&$", r"\\x26", escape(text)))

@@ -1,0 +1,121 @@
+"""What a column is: unit, UCD, description, role, and why its gaps are gaps."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+
+from skyfill.errors import CatalogError
+
+GAP_SUFFIX = "_gap"
+
+
+class Role(StrEnum):
+    """What a column is used for.
+
+    Examples
+    --------
+    >>> Role("feature") is Role.FEATURE
+    True
+    """
+
+    IDENTIFIER = "identifier"
+    POSITION = "position"
+    FEATURE = "feature"
+    ERROR = "error"
+    LIMIT = "limit"
+    LABEL = "label"
+    REASON = "reason"
+    OTHER = "other"
+
+
+class Reason(StrEnum):
+    """Why a value is missing.
+
+    ``unmatched``: no counterpart inside the survey's footprint; ``uncovered``: outside it;
+    ``undetected``: fainter than a limit, which a column of role `limit` keeps; ``rejected``:
+    flagged, or a declared sentinel.
+
+    Examples
+    --------
+    >>> [str(reason) for reason in Reason]
+    ['unmatched', 'uncovered', 'undetected', 'rejected']
+    """
+
+    UNMATCHED = "unmatched"
+    UNCOVERED = "uncovered"
+    UNDETECTED = "undetected"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True)
+class ColumnInfo:
+    """What is known about a column beside its values.
+
+    Parameters
+    ----------
+    unit, ucd, description : str, optional
+        As the file gives them; `unit` is any string that `astropy.units` reads.
+    role : Role
+        `Role.OTHER` where nothing was set.
+    of : str, optional
+        For an error, a limit or a reason: the column that it belongs to.
+
+    Examples
+    --------
+    >>> ColumnInfo(unit="mag", role=Role.ERROR, of="J").of
+    'J'
+    """
+
+    unit: str | None = None
+    ucd: str | None = None
+    description: str | None = None
+    role: Role = Role.OTHER
+    of: str | None = None
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[bytes, bytes] | None) -> "ColumnInfo":
+        """Read the metadata of an Arrow field; keys that are not ours are left out."""
+        found = {key: (metadata or {}).get(key.encode()) for key in cls.__dataclass_fields__}
+        known = {key: text(value) for key, value in found.items() if value}
+        return cls(**{**known, "role": as_role(known.get("role", "other"))})  # type: ignore[arg-type]
+
+    def to_metadata(self) -> dict[str, str]:
+        """Give the facts that are set, as metadata of an Arrow field."""
+        facts = {key: str(value) for key, value in asdict(self).items() if value}
+        if self.role is Role.OTHER:
+            del facts["role"]
+        return facts
+
+
+def as_role(name: str) -> Role:
+    """Turn a word into a `Role`; raise `CatalogError` that lists the roles there are.
+
+    Examples
+    --------
+    >>> as_role("label")
+    <Role.LABEL: 'label'>
+    """
+    try:
+        return Role(name)
+    except ValueError:
+        raise CatalogError(f"no role {name!r}; the roles are {', '.join(Role)}") from None
+
+
+def gap_name(name: str) -> str:
+    """Name the companion column that holds the reasons of a column's gaps."""
+    return name + GAP_SUFFIX
+
+
+def described(field: pa.Field, info: ColumnInfo) -> pa.Field:
+    """Give an Arrow field the metadata of `info`, keeping keys that are not ours."""
+    ours = {key.encode() for key in ColumnInfo.__dataclass_fields__}
+    kept = {key: value for key, value in (field.metadata or {}).items() if key not in ours}
+    return field.with_metadata({**kept, **info.to_metadata()} or None)
+
+
+def text(value: Any) -> str:
+    """Decode metadata, which any program may have written in any encoding."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,140 @@
+"""Look at a file: columns, roles, gaps, ranges, and values that may be sentinels."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from skyfill.catalog.files import open_scan
+from skyfill.catalog.info import ColumnInfo, Role
+from skyfill.catalog.roles import Guess, guess_roles
+from skyfill.catalog.schema import Schema, sentinel_line
+from skyfill.catalog.sentinels import Sentinel, Suspect, find_suspects
+from skyfill.catalog.summary import Summary, summarize
+from skyfill.catalog.table import Table
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """What was found about one column.
+
+    Parameters
+    ----------
+    name, kind : str
+        Of the column; `kind` is its Arrow type.
+    info : ColumnInfo
+        What the file or the schema says.
+    guess : Guess, optional
+        The role that it seems to have, where none is set.
+    summary : Summary
+        Its values.
+    suspects : tuple of Suspect
+        Values that may be sentinels.
+    """
+
+    name: str
+    kind: str
+    info: ColumnInfo
+    guess: Guess | None
+    summary: Summary
+    suspects: tuple[Suspect, ...]
+
+    @property
+    def missing_percent(self) -> float:
+        """Share of rows without a value."""
+        return 100 * self.summary.n_null / max(self.summary.n_rows, 1)
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Smallest and largest number, sentinels that are not declared among them."""
+        low, high = self.summary.lowest, self.summary.highest
+        return (min(low), max(high)) if low else None
+
+    @property
+    def declaration(self) -> str | None:
+        """The line of a schema file that would declare the suspects."""
+        values = [suspect.value for suspect in self.suspects]
+        return sentinel_line(self.name, values) if values else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the report for JSON."""
+        known: dict[str, Any] = {"name": self.name, "type": self.kind}
+        known |= self.info.to_metadata()
+        if self.guess:
+            known["guessed_role"] = str(self.guess.role)
+            known["guessed_of"] = self.guess.of
+            known["guessed_from"] = self.guess.why
+        return known | {
+            "missing": self.summary.n_null,
+            "range": self.range and [_for_json(end) for end in self.range],
+            "suspects": [{**vars(s), "value": _for_json(s.value)} for s in self.suspects],
+            "declaration": self.declaration,
+        }
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found in a file."""
+
+    path: str
+    n_rows: int
+    meta: Mapping[str, str]
+    columns: tuple[ColumnReport, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the report for JSON."""
+        columns = [column.to_dict() for column in self.columns]
+        return {"file": self.path, "rows": self.n_rows, "meta": dict(self.meta), "columns": columns}
+
+
+def inspect_file(path: str | Path, schema: Schema | None = None) -> Inspection:
+    r"""Look through a file in batches; nothing in it is changed.
+
+    Parameters
+    ----------
+    path : str or path
+        A table in any format that `read_table` reads.
+    schema : Schema, optional
+        Applied first, so that declared sentinels count as gaps.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "stars.csv"
+    >>> _ = path.write_text("J,e_J\n14.2,0.1\n15.3,0.1\n99.999,9.999\n")
+    >>> inspect_file(path).columns[0].declaration
+    'columns.J.sentinels = [99.999]'
+    """
+    rules = schema or Schema()
+    scan = open_scan(path)
+    empty = Table(scan.schema.empty_table())
+    rules.check(empty.names)
+    table = rules.apply(empty)
+    summaries = {name: Summary() for name in table.names}
+    for batch in scan.batches:
+        part = rules.apply(Table(pa.Table.from_batches([batch])))
+        for name in part.names:
+            summaries[name] += summarize(part.column(name).combine_chunks())
+    return _report(str(path), table, summaries)
+
+
+def _for_json(value: Sentinel) -> Sentinel:
+    """Name infinity, for which JSON has no number."""
+    return value if isinstance(value, str) or math.isfinite(value) else str(value)
+
+
+def _report(path: str, table: Table, summaries: dict[str, Summary]) -> Inspection:
+    guesses = guess_roles(table.arrow.schema)
+    columns = tuple(_column(table, n, summaries[n], guesses.get(n)) for n in table.names)
+    n_rows = max((summary.n_rows for summary in summaries.values()), default=0)
+    return Inspection(path, n_rows, table.meta, columns)
+
+
+def _column(table: Table, name: str, summary: Summary, guess: Guess | None) -> ColumnReport:
+    info = table.info(name)
+    role = guess.role if guess else info.role
+    suspects = () if role is Role.REASON else tuple(find_suspects(summary, role))
+    return ColumnReport(name, str(table.column(name).type), info, guess, summary, suspects)

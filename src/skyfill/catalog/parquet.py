@@ -1,0 +1,78 @@
+"""Parquet: the format to compute with; columns and row groups are read as they are needed."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.catalog.astropy_header import header_infos
+from skyfill.catalog.info import described, text
+from skyfill.catalog.scan import BatchWriter, Scan, chosen
+
+KIND = "Parquet file"
+_BUFFER_BYTES = 1 << 18
+# astropy keeps units and descriptions as YAML under this key, masks in columns of their own.
+_ASTROPY_KEY = b"table_meta_yaml"
+
+
+def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
+    """Open a Parquet file; only the pages of `columns` are read."""
+    import pyarrow.parquet as pq
+
+    # With its default, pyarrow keeps all that it has read until the file is closed.
+    file = pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+    schema, masks = _from_astropy(file.schema_arrow)
+    names = chosen([name for name in schema.names if name not in masks.values()], columns)
+    fields = [schema.field(name) for name in names]
+    read = names + [masks[name] for name in names if name in masks]
+    batches = file.iter_batches(batch_size=batch_rows, columns=read)
+    schema = pa.schema(fields, metadata=schema.metadata)
+    return Scan(schema, _masked(file, batches, schema, masks))
+
+
+@contextmanager
+def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
+    """Write Parquet in row groups of the size of the batches."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(stream, schema) as file:
+        yield _ParquetWriter(file)
+
+
+class _ParquetWriter:
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._file.write_batch(batch)
+
+
+def _masked(
+    file: Any, batches: Any, schema: pa.Schema, masks: dict[str, str]
+) -> Iterator[pa.RecordBatch]:
+    """Put the columns in order, with nulls where a column of astropy's says so."""
+    with file:
+        for batch in batches:
+            columns = [_column(batch, name, masks.get(name)) for name in schema.names]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(batch: pa.RecordBatch, name: str, mask: str | None) -> pa.Array:
+    column = batch.column(name)
+    return column if mask is None else pc.if_else(batch.column(mask), None, column)
+
+
+def _from_astropy(schema: pa.Schema) -> tuple[pa.Schema, dict[str, str]]:
+    """Take over units and descriptions from a file that astropy wrote, and find its masks."""
+    metadata = dict(schema.metadata or {})
+    if _ASTROPY_KEY not in metadata:
+        return schema, {}
+    for name, info in header_infos(text(metadata.pop(_ASTROPY_KEY)).splitlines()).items():
+        index = schema.get_field_index(name)
+        if index >= 0:
+            schema = schema.set(index, described(schema.field(index), info))
+    masks = {name: f"{name}.mask" for name in schema.names if f"{name}.mask" in schema.names}
+    return schema.with_metadata(metadata), masks

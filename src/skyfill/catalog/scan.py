@@ -1,0 +1,74 @@
+"""What every reader and every writer of a format gives: a schema and a stream of batches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from skyfill.catalog.arrays import normalized
+from skyfill.catalog.streams import reading
+from skyfill.catalog.table import check_names, nearest, normalized_schema
+from skyfill.errors import CatalogError
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A file opened for reading: what its columns are, and its rows in batches.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        With the metadata of `ColumnInfo` and of the table.
+    batches : iterator of pyarrow.RecordBatch
+        To be read once.
+    """
+
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+
+
+class BatchWriter(Protocol):
+    """Takes the rows of a table, batch after batch."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append the rows of a batch."""
+
+
+def plain_scan(path: Path, kind: str, scan: Scan) -> Scan:
+    """Normalize what a format's reader gives, and name the file in every error."""
+    check_names(scan.schema.names)
+    schema = normalized_schema(scan.schema)
+    return Scan(schema, _plain_batches(path, kind, scan.batches, schema))
+
+
+def chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    """Check the columns that were asked for; all of them where nothing was asked for."""
+    if columns is None:
+        return list(names)
+    for name in columns:
+        if name not in names:
+            raise CatalogError(f"no column {name!r}; {nearest(name, names)}")
+    return list(columns)
+
+
+def sliced(batch: pa.RecordBatch, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Cut a batch into parts of at most `batch_rows` rows."""
+    for start in range(0, batch.num_rows, batch_rows):
+        yield batch.slice(start, batch_rows)
+
+
+def _plain_batches(
+    path: Path, kind: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    while True:
+        # Only the reader's own faults are the file's: what the caller does between two batches
+        # stays outside.
+        with reading(path, kind):
+            batch = next(batches, None)
+            if batch is None:
+                return
+            columns = [normalized(column) for column in batch.columns]
+            plain = pa.RecordBatch.from_arrays(columns, schema=schema)
+        yield plain

@@ -1,0 +1,207 @@
+"""What the user says about a file: roles, units and sentinels, in TOML or by options."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from skyfill.catalog.info import ColumnInfo, as_role
+from skyfill.catalog.sentinels import Sentinel, can_hold, declare
+from skyfill.catalog.streams import reading
+from skyfill.catalog.table import Table, nearest
+from skyfill.catalog.units import in_unit
+from skyfill.errors import CatalogError
+
+_KEYS = {*ColumnInfo.__dataclass_fields__, "sentinels", "convert"}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is said about the columns that a pattern names.
+
+    Parameters
+    ----------
+    patterns : tuple of str
+        Names of columns, or shell patterns such as ``*mag``.
+    facts : mapping
+        `unit`, `ucd`, `description`, `role`, `of`, `sentinels`, and `convert`: the unit to which
+        the column is converted.
+    is_column : bool
+        The rule names one column, which must be there.
+    """
+
+    patterns: tuple[str, ...]
+    facts: Mapping[str, Any]
+    is_column: bool = False
+
+    def covers(self, name: str) -> bool:
+        """Tell whether the rule speaks of a column."""
+        if name in self.patterns:
+            return True
+        return not self.is_column and any(fnmatchcase(name, p) for p in self.patterns)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Rules for the columns of a file; a later rule overrides an earlier one, fact by fact.
+
+    Parameters
+    ----------
+    rules : tuple of Rule
+        From the general to the particular: whole file, surveys, columns, options.
+
+    Examples
+    --------
+    >>> schema = Schema.from_toml('''
+    ...     sentinels = [-99]
+    ...     [survey.sage]
+    ...     columns = ["*mag"]
+    ...     unit = "mag"
+    ...     [columns.Jmag]
+    ...     role = "feature"
+    ... ''')
+    >>> table = schema.apply(Table.from_columns({"Jmag": [14.2, -99.0]}))
+    >>> table.info("Jmag").unit, table.column("Jmag").to_pylist()
+    ('mag', [14.2, None])
+    """
+
+    rules: tuple[Rule, ...] = field(default=())
+
+    @classmethod
+    def from_toml(cls, text: str) -> "Schema":
+        """Read the text of a schema file."""
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise CatalogError(f"not a TOML file: {error}") from None
+        columns, surveys = _tables(content, "columns"), _tables(content, "survey")
+        rules = [_rule(("*",), content, "the file")]
+        for name, facts in surveys.items():
+            patterns = facts.pop("columns", ["*"])
+            rules.append(_rule(tuple(patterns), facts, f"survey {name}"))
+        rules += [_rule((n,), f, f"column {n!r}", is_column=True) for n, f in columns.items()]
+        return cls(tuple(rule for rule in rules if rule.facts))
+
+    @classmethod
+    def from_options(
+        cls, *, roles: Iterable[str] = (), units: Iterable[str] = (), sentinels: Iterable[str] = ()
+    ) -> "Schema":
+        """Read options of the form ``COLUMN=VALUE``; sentinels are separated by commas.
+
+        Examples
+        --------
+        >>> Schema.from_options(sentinels=["J=99.999,-99"]).rules[0].facts
+        {'sentinels': [99.999, -99]}
+        """
+        said = [(option, "role") for option in roles]
+        said += [(option, "unit") for option in units]
+        said += [(option, "sentinels") for option in sentinels]
+        rules = []
+        for option, key in said:
+            name, equals, word = option.rpartition("=")
+            if not (equals and name and word):
+                raise CatalogError(f"option {option!r} is not of the form COLUMN=VALUE")
+            value = _sentinel_list(word) if key == "sentinels" else word
+            rules.append(_rule((name,), {key: value}, f"column {name!r}", is_column=True))
+        return cls(tuple(rules))
+
+    def __add__(self, other: "Schema") -> "Schema":
+        return Schema(self.rules + other.rules)
+
+    def facts(self, name: str) -> dict[str, Any]:
+        """Give all that the rules say about a column."""
+        covering = (rule.facts for rule in self.rules if rule.covers(name))
+        return {key: value for facts in covering for key, value in facts.items()}
+
+    def check(self, names: Iterable[str]) -> None:
+        """Refuse rules about columns that are not there."""
+        known = list(names)
+        for rule in self.rules:
+            if not any(rule.covers(name) for name in known):
+                pattern = rule.patterns[0]
+                raise CatalogError(f"the schema: no column {pattern!r}; {nearest(pattern, known)}")
+
+    def apply(self, table: Table) -> Table:
+        """Set facts, then turn declared sentinels into gaps, then convert units."""
+        for name in table.names:
+            facts = self.facts(name)
+            info = {key: facts[key] for key in ColumnInfo.__dataclass_fields__ if key in facts}
+            table = table.with_info(name, **info) if info else table
+            kind = table.column(name).type
+            # A rule for many columns meets some that cannot hold its sentinel.
+            values = [v for v in facts.get("sentinels", ()) if self._is_meant(name, v, kind)]
+            table = declare(table, {name: values}) if values else table
+            table = in_unit(table, name, facts["convert"]) if "convert" in facts else table
+        return table
+
+    def _is_meant(self, name: str, value: Sentinel, kind: Any) -> bool:
+        is_named = any(rule.is_column and rule.covers(name) for rule in self.rules)
+        return can_hold(kind, value) or is_named
+
+
+def read_schema(path: str | Path) -> Schema:
+    """Read a schema file (TOML)."""
+    path = Path(path)
+    with reading(path, "schema file"):
+        return Schema.from_toml(path.read_text("utf-8"))
+
+
+def as_schema(schema: "str | Path | Schema") -> Schema:
+    """Take a schema, or read it from the file that is named."""
+    return schema if isinstance(schema, Schema) else read_schema(schema)
+
+
+def sentinel_line(name: str, values: Iterable[Sentinel]) -> str:
+    """Write the line of a schema file that declares sentinels of a column.
+
+    Examples
+    --------
+    >>> sentinel_line("[3.6]", [999.9999])
+    'columns."[3.6]".sentinels = [999.9999]'
+    """
+    key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_text(name)
+    listed = ", ".join(_toml_text(v) if isinstance(v, str) else repr(v) for v in values)
+    return f"columns.{key}.sentinels = [{listed}]"
+
+
+def _toml_text(text: str) -> str:
+    """Quote as JSON does, which is TOML but for one control character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _tables(content: dict[str, Any], key: str) -> dict[str, dict[str, Any]]:
+    found = content.pop(key, {})
+    if not isinstance(found, dict) or not all(isinstance(v, dict) for v in found.values()):
+        raise CatalogError(f"{key} in the schema must be tables such as [{key}.NAME]")
+    return {name: dict(facts) for name, facts in found.items()}
+
+
+def _rule(
+    patterns: tuple[str, ...], facts: Mapping[str, Any], place: str, *, is_column: bool = False
+) -> Rule:
+    for key, value in facts.items():
+        if key not in _KEYS:
+            raise CatalogError(f"{place} in the schema: no key {key!r}; {nearest(key, _KEYS)}")
+        expected = list if key == "sentinels" else str
+        if not isinstance(value, expected):
+            raise CatalogError(f"{place} in the schema: {key} must be a {expected.__name__}")
+    if "role" in facts:
+        facts = {**facts, "role": as_role(facts["role"])}
+    return Rule(patterns, facts, is_column)
+
+
+def _sentinel_list(text: str) -> list[Sentinel]:
+    return [_sentinel(part) for part in text.split(",")]
+
+
+def _sentinel(text: str) -> Sentinel:
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,176 @@
+"""Numbers that stand for "no value": found and shown, converted only when they are declared."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.catalog.arrays import is_number
+from skyfill.catalog.info import Reason, Role
+from skyfill.catalog.summary import Summary, reads_as_null
+from skyfill.catalog.table import Table
+from skyfill.errors import CatalogError
+
+Sentinel = float | str
+Counts = dict[float, int]
+
+# Nines, and ends of integer types; 1e20 and 1e30 are what C programs like.
+_NINES = re.compile(r"-?9+(\.9+|\.0)?")
+_ENDS_OF_TYPES = {-(2**15), 2**15 - 1, -(2**31), 2**31 - 1, -(2**63), 2**63 - 1, 1e20, 1e30}
+# With fewer distinct values a column is a flag or a code, and its ends are like the others.
+_MANY = 10
+# A value repeated this many times more often than its neighbors is not one of them.
+_OFTEN = 10
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A value that may stand for "no value".
+
+    Parameters
+    ----------
+    value : float or str
+        As it would be declared.
+    count : int
+        Rows that have it.
+    why : str
+        What makes it suspicious.
+    """
+
+    value: Sentinel
+    count: int
+    why: str
+
+
+def declare(table: Table, sentinels: Mapping[str, Sequence[Sentinel]]) -> Table:
+    """Turn declared sentinels into nulls with the reason `rejected`.
+
+    Every column that is named gets its companion column of reasons, also when no row holds a
+    sentinel, so that the batches of one table stay alike.
+
+    Examples
+    --------
+    >>> table = declare(Table.from_columns({"J": [14.2, 99.999]}), {"J": [99.999]})
+    >>> table.column("J").to_pylist(), table.reasons("J").to_pylist()
+    ([14.2, None], [None, 'rejected'])
+    """
+    for name, values in sentinels.items():
+        column = table.column(name)
+        hits = pc.is_in(column, value_set=_value_set(name, column.type, values))
+        reasons = pc.if_else(hits, str(Reason.REJECTED), pa.chunked_array([table.reasons(name)]))
+        kept = pc.if_else(hits, pa.scalar(None, column.type), column)
+        table = table.with_column(name, kept).with_reasons(name, reasons)
+    return table
+
+
+def can_hold(kind: pa.DataType, value: Sentinel) -> bool:
+    """Tell whether a column of a type can hold a sentinel at all."""
+    if isinstance(value, str):
+        return bool(pa.types.is_string(kind))
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _value_set(name: str, kind: pa.DataType, values: Sequence[Sentinel]) -> pa.Array:
+    for value in values:
+        if not can_hold(kind, value):
+            raise CatalogError(f"column {name!r} of type {kind} cannot hold the sentinel {value!r}")
+    if pa.types.is_integer(kind):
+        limits = np.iinfo(kind.to_pandas_dtype())
+        whole = [int(v) for v in values if math.isfinite(float(v)) and float(v).is_integer()]
+        return pa.array([v for v in whole if limits.min <= v <= limits.max], kind)
+    return pa.array(values, kind)
+
+
+def find_suspects(summary: Summary, role: Role = Role.OTHER) -> list[Suspect]:
+    """Find values that may be sentinels; nothing is changed.
+
+    Suspicious are: numbers made of nines and ends of integer types that lie apart from all
+    other values; any repeated extreme that lies farther from the others than they spread; zero
+    where all others are positive and it is repeated, or where the column is an error; words such
+    as ``N/A``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from skyfill.catalog.summary import summarize
+    >>> find_suspects(summarize(pa.array([14.2, 15.1, 999.9999, 999.9999])))
+    [Suspect(value=999.9999, count=2, why='lies apart from all other values')]
+    """
+    if summary.words:
+        return _suspect_words(summary)
+    return _suspect_numbers(summary, role) if summary.lowest else []
+
+
+def _suspect_words(summary: Summary) -> list[Suspect]:
+    n_seen = summary.n_rows - summary.n_null
+    are_numbers = 2 * summary.n_numbers > n_seen
+    suspects = []
+    for word, count in summary.words.most_common():
+        if are_numbers and not is_number(word):
+            suspects.append(Suspect(word, count, "is text among numbers"))
+        elif not are_numbers and reads_as_null(word):
+            suspects.append(Suspect(word, count, "reads as no value"))
+    return suspects
+
+
+def _suspect_numbers(summary: Summary, role: Role) -> list[Suspect]:
+    counts = {**summary.lowest, **summary.highest}
+    plain = sorted(value for value in counts if not is_customary(value))
+    found = ((value, _why(value, counts, plain, role)) for value in sorted(counts))
+    return [Suspect(value, counts[value], why) for value, why in found if why]
+
+
+def _why(value: float, counts: Counts, plain: list[float], role: Role) -> str | None:
+    if is_customary(value):
+        return _why_customary(value, counts, plain)
+    if value == plain[0] == 0 < plain[-1]:
+        is_often = len(plain) >= _MANY and _is_frequent(value, counts, plain)
+        often = role is Role.ERROR or is_often
+        return "zero where all other values are positive" if often else None
+    return _why_extreme(value, counts, plain) if value in (plain[0], plain[-1]) else None
+
+
+def _why_customary(value: float, counts: Counts, plain: list[float]) -> str | None:
+    if not plain:
+        return "a customary sentinel" if abs(value) >= 99 else None
+    low, high = plain[0], plain[-1]
+    distance = max(low - value, value - high)
+    if distance <= 0 or (value == 9 and len(plain) < _MANY):
+        return None
+    if value < 0 <= low:
+        return "negative where all other values are not"
+    if distance > (high - low) / 2:
+        return "lies apart from all other values"
+    return "repeated at the end of the range" if _is_frequent(value, counts, plain) else None
+
+
+def _why_extreme(value: float, counts: Counts, plain: list[float]) -> str | None:
+    rest = [other for other in plain if other != value]
+    if counts[value] < 3 or len(rest) < _MANY:
+        return None
+    if value < 0 <= rest[0]:
+        return "the only negative value, repeated"
+    distance = max(rest[0] - value, value - rest[-1])
+    return "repeated, apart from all others" if distance > rest[-1] - rest[0] else None
+
+
+def _is_frequent(value: float, counts: Counts, plain: list[float]) -> bool:
+    """Tell whether a value is repeated far more often than the three next to it."""
+    near = sorted((other for other in plain if other != value), key=lambda v: abs(v - value))[:3]
+    return counts[value] >= _OFTEN * max((counts[other] for other in near), default=1)
+
+
+def is_customary(value: float) -> bool:
+    """Tell whether a number is one that surveys use for "no value".
+
+    Examples
+    --------
+    >>> is_customary(-99), is_customary(99.999), is_customary(97.3)
+    (True, True, False)
+    """
+    nines = bool(_NINES.fullmatch(str(value)))
+    return nines or abs(value) in _ENDS_OF_TYPES or value in _ENDS_OF_TYPES or math.isinf(value)

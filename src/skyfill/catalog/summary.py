@@ -1,0 +1,128 @@
+"""What a column holds, gathered batch by batch: counts, ends of its range, words."""
+
+import heapq
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.catalog.arrays import NUMBER_PATTERN
+
+# Distinct values that are kept at each end of a column: enough to see what lies alone there.
+_ENDS = 12
+_MOST_WORDS = 1000
+_NULL_WORDS = {"", "-", "--", "---", "...", "?", "nan", "null", "none", "n/a", "na", "unknown"}
+_NINES = re.compile(r"[+-]?9+(\.9*0*)?")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Facts about the values of a column; summaries of parts add to that of the whole.
+
+    Parameters
+    ----------
+    n_rows, n_null : int
+        Rows, and rows without a value.
+    lowest, highest : dict
+        The smallest and largest distinct numbers with their counts.
+    words : Counter
+        Distinct texts with their counts: a thousand, and all that read as "no value".
+    has_more_words : bool
+        Whether there are more.
+    n_numbers : int
+        Texts that read as numbers.
+    """
+
+    n_rows: int = 0
+    n_null: int = 0
+    lowest: dict[float, int] = field(default_factory=dict)
+    highest: dict[float, int] = field(default_factory=dict)
+    words: Counter[str] = field(default_factory=Counter)
+    has_more_words: bool = False
+    n_numbers: int = 0
+
+    def __add__(self, other: "Summary") -> "Summary":
+        words = self.words + other.words
+        kept = _told_apart(words)
+        return Summary(
+            self.n_rows + other.n_rows,
+            self.n_null + other.n_null,
+            _smallest(_merged(self.lowest, other.lowest)),
+            _largest(_merged(self.highest, other.highest)),
+            kept,
+            self.has_more_words or other.has_more_words or len(kept) < len(words),
+            self.n_numbers + other.n_numbers,
+        )
+
+
+def summarize(column: pa.Array) -> Summary:
+    """Summarize one batch of a column.
+
+    Examples
+    --------
+    >>> found = summarize(pa.array([1.5, 99.99, 99.99, None]))
+    >>> found.n_null, found.highest[99.99]
+    (1, 2)
+    """
+    seen = column.drop_null()
+    counts = {"n_rows": len(column), "n_null": column.null_count}
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        low, high = _ends(seen.to_numpy(zero_copy_only=False))
+        return Summary(**counts, lowest=low, highest=high)
+    if pa.types.is_string(kind):
+        return Summary(**counts) + _text_summary(seen)
+    return Summary(**counts)
+
+
+def _ends(values: np.ndarray) -> tuple[dict[float, int], dict[float, int]]:
+    distinct, counts = np.unique(values, return_counts=True)
+    ends = {_number(v): int(c) for v, c in zip(distinct[:_ENDS], counts[:_ENDS], strict=True)}
+    tops = {_number(v): int(c) for v, c in zip(distinct[-_ENDS:], counts[-_ENDS:], strict=True)}
+    return ends, tops
+
+
+def _number(value: np.generic) -> float:
+    """Give the shortest number that reads as this one: 99.999 also from float32."""
+    return int(value) if value.dtype.kind in "iu" else float(str(value))
+
+
+def _text_summary(seen: pa.Array) -> Summary:
+    counted = pc.value_counts(seen)
+    words, counts = counted.field("values"), counted.field("counts")
+    numbers = counts.filter(pc.match_substring_regex(words, NUMBER_PATTERN))
+    told = Counter(dict(zip(words.to_pylist(), counts.to_pylist(), strict=True)))
+    return Summary(words=told, n_numbers=pc.sum(numbers).as_py() or 0)
+
+
+def reads_as_null(word: str) -> bool:
+    """Tell whether a text says "no value": a dash, a word such as N/A, or nines.
+
+    Examples
+    --------
+    >>> reads_as_null("N/A"), reads_as_null("-99"), reads_as_null("Cepheid")
+    (True, True, False)
+    """
+    return word.strip().lower() in _NULL_WORDS or bool(_NINES.fullmatch(word.strip()))
+
+
+def _told_apart(words: Counter[str]) -> Counter[str]:
+    if len(words) <= _MOST_WORDS:
+        return words
+    kept = dict(words.most_common(_MOST_WORDS))
+    return Counter(kept | {word: n for word, n in words.items() if reads_as_null(word)})
+
+
+def _merged(one: dict[float, int], two: dict[float, int]) -> dict[float, int]:
+    return {value: one.get(value, 0) + two.get(value, 0) for value in one.keys() | two.keys()}
+
+
+def _smallest(counts: dict[float, int]) -> dict[float, int]:
+    return {value: counts[value] for value in heapq.nsmallest(_ENDS, counts)}
+
+
+def _largest(counts: dict[float, int]) -> dict[float, int]:
+    return {value: counts[value] for value in sorted(heapq.nlargest(_ENDS, counts))}

@@ -1,0 +1,138 @@
+"""CSV and ECSV: comma-separated rows below a header that states what the columns are.
+
+What skyfill writes is ECSV in both cases: any CSV reader that skips lines that start with ``#``
+reads it, astropy and TOPCAT read the units, too. A plain CSV is read as well; its types are found
+in a first pass over the file.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pv
+
+from skyfill.catalog.csv_faults import conversion_fault, ragged_fault
+from skyfill.catalog.ecsv import TextHeader, header_lines, read_header
+from skyfill.catalog.infer import NULL_WORDS, infer_types
+from skyfill.catalog.scan import BatchWriter, Scan, chosen, sliced
+from skyfill.catalog.streams import open_bytes
+from skyfill.errors import CatalogError
+
+KIND = "CSV table"
+_BLOCK_BYTES = 1 << 23
+
+
+def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
+    """Open a CSV or ECSV file."""
+    with open_bytes(path) as stream:
+        header = read_header(stream)
+    fields = header.fields or _inferred(path, header)
+    kept = [fields[header.names.index(name)] for name in chosen(header.names, columns)]
+    schema = pa.schema(kept, metadata=header.schema_metadata)
+    return Scan(schema, _batches(path, header, schema, batch_rows))
+
+
+@contextmanager
+def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
+    """Write an ECSV with commas: null is nothing, an empty string is a pair of quotes."""
+    for column in schema:
+        _check_storable(column)
+    stream.write(header_lines(schema))
+    yield _CsvWriter(stream)
+
+
+class _CsvWriter:
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._options = pv.WriteOptions(include_header=False, quoting_style="needed")
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        cells = [_as_cells(column) for column in batch.columns]
+        rows = pa.RecordBatch.from_arrays(cells, names=batch.schema.names)
+        pv.write_csv(rows, self._stream, self._options)
+
+
+def _as_cells(column: pa.Array) -> pa.Array:
+    if pa.types.is_boolean(column.type):
+        return pc.if_else(column, "True", "False")  # the spelling of ECSV
+    return column.cast(pa.string()) if pa.types.is_temporal(column.type) else column
+
+
+def _check_storable(column: pa.Field) -> None:
+    if "\n" in column.name or "\r" in column.name:
+        raise CatalogError(f"column {column.name!r}: a name of two lines; rename it")
+    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+        raise CatalogError(
+            f"column {column.name!r} of type {column.type} does not fit a CSV cell; "
+            f"drop it or write Parquet"
+        )
+
+
+def _inferred(path: Path, header: TextHeader) -> tuple[pa.Field, ...]:
+    words = [pa.field(name, pa.string()) for name in header.names]
+    rows = _rows(path, header, pv.ConvertOptions(column_types=words))
+    types = infer_types(rows, len(words))
+    return tuple(pa.field(name, kind) for name, kind in zip(header.names, types, strict=True))
+
+
+def _batches(
+    path: Path, header: TextHeader, schema: pa.Schema, batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    for batch in _rows(path, header, _conversion(header, schema)):
+        columns = [_gaps_of_text(column, header) for column in batch.columns]
+        yield from sliced(pa.RecordBatch.from_arrays(columns, schema=schema), batch_rows)
+
+
+def _conversion(header: TextHeader, schema: pa.Schema) -> pv.ConvertOptions:
+    return pv.ConvertOptions(
+        column_types=schema,
+        include_columns=schema.names,
+        null_values=[""] if header.is_exact else list(NULL_WORDS),
+        strings_can_be_null=header.is_exact,
+        quoted_strings_can_be_null=not header.is_exact,
+        true_values=["True", "true", "TRUE", "1"],
+        false_values=["False", "false", "FALSE", "0"],
+    )
+
+
+def _gaps_of_text(column: pa.Array, header: TextHeader) -> pa.Array:
+    """In files of others an empty text cell is a gap, quoted or not."""
+    if header.is_exact or not pa.types.is_string(column.type):
+        return column
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+
+
+def _rows(path: Path, header: TextHeader, convert: pv.ConvertOptions) -> Iterator[pa.RecordBatch]:
+    read = pv.ReadOptions(
+        column_names=list(header.names), skip_rows=header.n_lines, block_size=_BLOCK_BYTES
+    )
+    parse = pv.ParseOptions(
+        delimiter=header.delimiter,
+        newlines_in_values=True,
+        # In a table of one column an empty line is a gap.
+        ignore_empty_lines=len(header.names) > 1,
+    )
+    with open_bytes(path) as stream:
+        try:
+            yield from pv.open_csv(stream, read, parse, convert)
+        except pa.ArrowInvalid as error:
+            if "Empty CSV file" not in str(error):
+                raise _explained(path, header, error) from None
+
+
+def _explained(path: Path, header: TextHeader, error: Exception) -> CatalogError:
+    """Say in which line the trouble is; Arrow knows only the block."""
+    message = str(error)
+    cell = re.search(r"column #(\d+).*conversion error to (\S+): invalid value '(.*)'", message)
+    with open_bytes(path) as stream:
+        if cell:
+            return conversion_fault(stream, header, int(cell[1]), (cell[2], cell[3]))
+        if "Expected" in message:
+            return ragged_fault(stream, header)
+    if "UTF8" in message:
+        return CatalogError("not UTF-8 text; convert it, e.g. with iconv")
+    return CatalogError(f"not a readable {KIND}: {message.splitlines()[0]}")

@@ -1,0 +1,104 @@
+"""`skyfill inspect`: what a table holds, and what it may hide."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from skyfill.catalog.inspection import ColumnReport, Inspection
+
+
+@click.command("inspect")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--schema",
+    "schema_file",
+    type=click.Path(path_type=Path),
+    help="TOML file with roles, units and sentinels.",
+)
+@click.option("--role", "roles", multiple=True, metavar="COLUMN=ROLE", help="Set a role.")
+@click.option("--unit", "units", multiple=True, metavar="COLUMN=UNIT", help="Set a unit.")
+@click.option(
+    "--sentinel",
+    "sentinels",
+    multiple=True,
+    metavar="COLUMN=VALUE[,VALUE...]",
+    help="Declare values that stand for a gap.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Write JSON instead of a table.")
+def command(
+    *,
+    file: Path,
+    schema_file: Path | None,
+    roles: tuple[str, ...],
+    units: tuple[str, ...],
+    sentinels: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """List the columns of FILE: type, role, unit, gaps, range, suspicious values.
+
+    A role with a question mark is guessed. Nothing is converted: the lines at the end, copied into
+    a file for --schema, would declare the suspicious values as gaps.
+    """
+    from rich.console import Console
+
+    from skyfill.catalog import Schema, inspect_file, read_schema
+
+    schema = read_schema(schema_file) if schema_file else Schema()
+    schema += Schema.from_options(roles=roles, units=units, sentinels=sentinels)
+    with Console(stderr=True).status(f"reading {file}"):
+        found = inspect_file(file, schema)
+    if as_json:
+        click.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        _show(found)
+    n_suspects = sum(len(column.suspects) for column in found.columns)
+    click.echo(
+        f"{found.n_rows} rows, {len(found.columns)} columns, {n_suspects} suspicious values in "
+        f"{file}",
+        err=True,
+    )
+
+
+def _show(found: "Inspection") -> None:
+    header = ("column", "type", "role", "unit", "missing", "range", "suspicious")
+    rows = [header, *(_cells(column) for column in found.columns)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
+    suspicious = [column for column in found.columns if column.suspects]
+    if suspicious:
+        click.echo(
+            "\nTo declare them, put these lines into a TOML file for --schema, "
+            "or use --sentinel COLUMN=VALUE:"
+        )
+    for column in suspicious:
+        click.echo(f"{column.declaration}  # {'; '.join(sorted({s.why for s in column.suspects}))}")
+
+
+def _cells(column: "ColumnReport") -> tuple[str, ...]:
+    return (
+        column.name,
+        column.kind,
+        _role(column),
+        column.info.unit or "",
+        f"{column.missing_percent:.1f} %",
+        _range(column),
+        ", ".join(f"{suspect.value!r} × {suspect.count}" for suspect in column.suspects),
+    )
+
+
+def _role(column: "ColumnReport") -> str:
+    mark, known = ("?", column.guess) if column.guess else ("", column.info)
+    of = f" of {known.of}" if known.of else ""
+    return "" if known.role == "other" else f"{known.role}{of}{mark}"
+
+
+def _range(column: "ColumnReport") -> str:
+    if column.range:
+        return "{:.7g} .. {:.7g}".format(*column.range)
+    words = column.summary.words
+    return f"{len(words)}{'+' if column.summary.has_more_words else ''} texts" if words else ""

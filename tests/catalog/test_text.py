@@ -1,0 +1,118 @@
+"""CSV and other text as people write it."""
+
+import gzip
+
+import pytest
+
+from skyfill.catalog import Table, read_batches, read_table, write_table
+from skyfill.errors import CatalogError
+
+
+def read_text(folder, text, name="t.csv"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_table(path)
+
+
+def test_types_come_from_all_rows_not_from_the_first(tmp_path):
+    rows = "".join(f"{i},{i},x\n" for i in range(200_000))
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c\n" + rows + "0.5,word,x\n")
+    table = read_table(path)
+    assert [str(kind) for kind in table.arrow.schema.types] == ["double", "string", "string"]
+    batches = list(read_batches(path, batch_rows=50_000))
+    assert {str(batch.schema.types) for batch in batches} == {str(table.arrow.schema.types)}
+    assert sum(batch.num_rows for batch in batches) == 200_001
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1", "2", ""], [1, 2, None]),
+        (["1", "NaN", "--"], [1, None, None]),
+        (["1.5", "nan", "inf"], [1.5, None, float("inf")]),
+        ([" 1.5 ", "2", "3"], [1.5, 2.0, 3.0]),
+        (["007", "012", "001"], ["007", "012", "001"]),
+        (["05.5", "07", "10"], [5.5, 7.0, 10.0]),
+        (["18446744073709551615", "0", "1"], [2**64 - 1, 0, 1]),
+        (["99999999999999999999", "0", "1"], ["99999999999999999999", "0", "1"]),
+        (["-1", "18446744073709551615", "1"], ["-1", "18446744073709551615", "1"]),
+        (["true", "False", ""], [True, False, None]),
+        (["True", "1", "0"], ["True", "1", "0"]),
+        (["NA", "Na", ""], ["NA", "Na", None]),
+        (["", "", ""], [None, None, None]),
+        (["2020-01-01", "x", ""], ["2020-01-01", "x", None]),
+    ],
+)
+def test_cells_get_the_narrowest_type_that_holds_them_all(cells, values, tmp_path):
+    text = "id,x\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
+    assert read_text(tmp_path, text).column("x").to_pylist() == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,x\n2,\n",
+        "a,b\r\n1,x\r\n2,\r\n",
+        "a,b\r1,x\r2,\r",
+        "\ufeffa,b\n1,x\n2,\n",
+        " a , b \n1,x\n2,\n",
+        "a;b\n1;x\n2;\n",
+        "a\tb\n1\tx\n2\t\n",
+        "# a comment\n# another\na,b\n1,x\n2,\n",
+        "# made by hand\n#a,b\n1,x\n2,\n",
+        '"a","b"\n1,"x"\n2,""\n',
+        "a,b\n1,x\n\n2,",
+    ],
+)
+def test_dialects_of_csv_are_understood(text, tmp_path):
+    assert read_text(tmp_path, text).arrow.to_pydict() == {"a": [1, 2], "b": ["x", None]}
+
+
+def test_gaps_of_a_single_column_survive(tmp_path):
+    table = Table.from_columns({"J": [1.5, None, 2.5, None]})
+    write_table(table, tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv").column("J").to_pylist() == [1.5, None, 2.5, None]
+
+
+def test_a_header_alone_is_a_table_without_rows(tmp_path):
+    table = read_text(tmp_path, "a,b\n")
+    assert (table.names, len(table)) == (("a", "b"), 0)
+
+
+def test_a_column_without_a_name_gets_one(tmp_path):
+    assert read_text(tmp_path, ",a\n0,5\n").names == ("column_1", "a")
+
+
+def test_quoted_line_breaks_stay_in_the_cell(tmp_path):
+    assert read_text(tmp_path, 'a,b\n1,"x\ny"\n').column("b").to_pylist() == ["x\ny"]
+
+
+def test_gzip_is_recognized_by_content(tmp_path):
+    packed = gzip.compress(b"a,b\n1,2\n")
+    assert read_text(tmp_path, packed, "t.csv").arrow.to_pydict() == {"a": [1], "b": [2]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  id  J\tH\n 1  14.2  13.1\n 2 15.0   14.0\n",
+        "# id J H\n1 14.2 13.1\n2 15.0 14.0\n",
+        "# by hand\nid J H\n1 14.2 13.1\n2 15.0 14.0\n",
+        "id,J,H\n1,14.2,13.1\n2,15.0,14.0\n",
+    ],
+)
+def test_text_tables_with_blanks_are_read(text, tmp_path):
+    found = read_text(tmp_path, text, "t.txt").arrow.to_pydict()
+    assert found == {"id": [1, 2], "J": [14.2, 15.0], "H": [13.1, 14.0]}
+
+
+def test_text_tables_with_blanks_are_not_written(tmp_path):
+    with pytest.raises(CatalogError, match="names no format to write; use .parquet, .fits"):
+        write_table(Table.from_columns({"J": [1]}), tmp_path / "t.txt")
+
+
+def test_content_decides_before_the_extension(tmp_path):
+    write_table(Table.from_columns({"J": [1]}), tmp_path / "t.parquet")
+    (tmp_path / "t.parquet").rename(tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv").column("J").to_pylist() == [1]
