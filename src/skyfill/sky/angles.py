@@ -1,0 +1,182 @@
+"""Angles as catalogues write them: decimal, in several units, or sexagesimal."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.errors import CatalogError
+from skyfill.sky.sphere import Floats
+
+__all__ = ["from_numbers", "from_parts", "from_text", "in_degrees", "is_text", "lettered_unit"]
+
+# Spellings that astropy does not know or reads as a time.
+_DEGREES = {
+    "deg": 1.0,
+    "degree": 1.0,
+    "degrees": 1.0,
+    "d:m:s": 1.0,
+    "dms": 1.0,
+    "rad": 180 / np.pi,
+    "radian": 180 / np.pi,
+    "radians": 180 / np.pi,
+    "h": 15.0,
+    "hr": 15.0,
+    "hour": 15.0,
+    "hours": 15.0,
+    "hourangle": 15.0,
+    "h:m:s": 15.0,
+    "hms": 15.0,
+}
+
+_SEXAGESIMAL = (
+    r"^\s*(?P<sign>[+-]?)\s*(?P<whole>\d{1,3})\s*[:hHdD°\s]\s*"
+    r"(?P<minutes>\d{1,2}(?:\.\d*)?)\s*[:mM'′\s]?\s*"
+    r"(?P<seconds>(?:\d{1,2}(?:\.\d*)?)?)\s*(?:[sS\"″]|'')?\s*$"
+)
+
+
+def in_degrees(unit: str) -> float:
+    """Say how many degrees one unit of angle is.
+
+    Examples
+    --------
+    >>> in_degrees("hourangle"), in_degrees("arcmin") * 60
+    (15.0, 1.0)
+    """
+    known = _DEGREES.get(unit.strip().strip("\"'").lower())
+    if known is not None:
+        return known
+    from astropy import units
+
+    try:
+        return float(units.Unit(unit).to(units.deg))
+    except (ValueError, TypeError):
+        raise CatalogError(
+            f"{unit!r} is not a unit of angle; use deg, rad, hourangle or another angle"
+        ) from None
+
+
+def is_text(column: pa.ChunkedArray) -> bool:
+    """Tell whether a column holds text that does not read as plain numbers."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return False
+    try:
+        _blank_to_null(column).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return True
+    return False
+
+
+def from_text(column: pa.ChunkedArray, name: str) -> Floats:
+    """Read sexagesimal text; the result is in hours or degrees, as the text is.
+
+    Colons, blanks, or the letters h, d, m, s may separate the parts; minutes may be the last part.
+    Blank and null cells become NaN. The sign of ``-00`` counts.
+
+    Examples
+    --------
+    >>> from_text(pa.chunked_array([["05:30:00", "-00 30 36", None]]), "dec")
+    array([ 5.5 , -0.51,   nan])
+    """
+    cells = _blank_to_null(column)
+    parts = pc.extract_regex(cells, pattern=_SEXAGESIMAL)
+    _check_read(cells, parts, name)
+    whole, minutes, seconds = (_numbers(parts, key) for key in ("whole", "minutes", "seconds"))
+    negative = np.asarray(pc.equal(pc.struct_field(parts, "sign"), "-").fill_null(False))
+    _check_sixtieths([minutes, seconds], name)
+    total = whole + minutes / 60 + seconds / 3600
+    return np.asarray(np.where(negative, -total, total))
+
+
+def from_parts(columns: Sequence[pa.ChunkedArray], names: Sequence[str]) -> Floats:
+    """Add up hours or degrees, minutes and seconds that stand in columns of their own.
+
+    A first column of signs may come before them. A minus on any part counts for the whole angle:
+    -0.0 degrees, the text ``-00``, or -13 minutes where the degrees are 0.
+
+    Examples
+    --------
+    >>> parts = [pa.chunked_array([[-0.0]]), pa.chunked_array([[30]]), pa.chunked_array([[36]])]
+    >>> from_parts(parts, ["dec_d", "dec_m", "dec_s"])
+    array([-0.51])
+    """
+    negative = np.any([_is_negative(column) for column in columns], axis=0)
+    if len(columns) == 4:
+        columns, names = columns[1:], names[1:]
+    parts = [np.abs(from_numbers(c, name)) for c, name in zip(columns, names, strict=True)]
+    for values, name in zip(parts[1:], names[1:], strict=True):
+        _check_sixtieths([values], name)
+    total = np.sum([values / 60**power for power, values in enumerate(parts)], axis=0)
+    return np.asarray(np.where(negative, -total, total))
+
+
+def lettered_unit(column: pa.ChunkedArray) -> str | None:
+    """Name the unit that letters in the text give: 5h40m is in hours, 85d12m in degrees.
+
+    Examples
+    --------
+    >>> lettered_unit(pa.chunked_array([["05h40m51s"]]))
+    'hourangle'
+    """
+    for pattern, unit in (("[hH]", "hourangle"), ("[dD°]", "deg")):
+        if pc.any(pc.match_substring_regex(column, pattern)).as_py():
+            return unit
+    return None
+
+
+def _blank_to_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    cells = pc.replace_substring(pc.utf8_trim_whitespace(column), "\N{MINUS SIGN}", "-")
+    return pc.if_else(pc.equal(cells, ""), pa.scalar(None, cells.type), cells)
+
+
+def _numbers(parts: pa.ChunkedArray, key: str) -> Floats:
+    """Read one part of the pattern; an absent part is 0, an absent cell is NaN."""
+    cells = pc.struct_field(parts, key)
+    return _to_numpy(pc.if_else(pc.equal(cells, ""), "0", cells).cast(pa.float64()))
+
+
+def from_numbers(column: pa.ChunkedArray, name: str) -> Floats:
+    """Read plain numbers, which may stand as text; blank and null cells become NaN.
+
+    Examples
+    --------
+    >>> from_numbers(pa.chunked_array([["82.5", " "]]), "ra")
+    array([82.5,  nan])
+    """
+    cells = _blank_to_null(column) if pa.types.is_string(column.type) else column
+    try:
+        return _to_numpy(cells.cast(pa.float64(), safe=False))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise CatalogError(f"column {name!r} does not hold numbers: {error}") from None
+
+
+def _to_numpy(column: pa.ChunkedArray) -> Floats:
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _is_negative(column: pa.ChunkedArray) -> np.ndarray:
+    if pa.types.is_string(column.type):
+        return np.asarray(pc.starts_with(_blank_to_null(column), "-").fill_null(False))
+    return np.signbit(_to_numpy(column.cast(pa.float64(), safe=False)))
+
+
+def _check_read(cells: pa.ChunkedArray, parts: pa.ChunkedArray, name: str) -> None:
+    unread = np.asarray(pc.and_(pc.is_valid(cells), pc.is_null(parts)))
+    if unread.any():
+        row = int(np.argmax(unread))
+        raise CatalogError(
+            f"column {name!r}, row {row + 1}: {cells[row].as_py()!r} is not an angle like "
+            f"05:40:51.4; correct it or leave it empty"
+        )
+
+
+def _check_sixtieths(parts: Sequence[Floats], name: str) -> None:
+    for values in parts:
+        beyond = np.flatnonzero(values > 60)
+        if beyond.size:
+            raise CatalogError(
+                f"column {name!r}, row {beyond[0] + 1}: {values[beyond[0]]:g} minutes or seconds "
+                f"of an angle; at most 60 was expected"
+            )

@@ -1,0 +1,218 @@
+"""Any number of catalogues joined to a base: one table, with gaps that know their reason."""
+
+import json
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.catalog import ColumnInfo, Reason, Role, Table
+from skyfill.errors import CatalogError
+from skyfill.sky.matching import Matches
+from skyfill.sky.positions import Positions, read_positions
+from skyfill.sky.sphere import Rows
+from skyfill.sky.survey import Flag, MatchReport, MatchRules, Survey, SurveyMatch, match_survey
+
+__all__ = ["NothingMatchedWarning", "join", "join_surveys"]
+
+# The flag column says why these are missing; a companion column each would say it again.
+_WITHOUT_REASONS = (Role.IDENTIFIER, Role.POSITION, Role.ERROR, Role.REASON)
+
+
+class NothingMatchedWarning(UserWarning):
+    """No object of the base has a counterpart in a survey."""
+
+
+def join(
+    base: Table,
+    others: Mapping[str, Table],
+    radius_arcsec: float,
+    *,
+    rules: MatchRules | None = None,
+) -> Table:
+    """Join catalogues to a base by position; every row of the base stays.
+
+    Each column of a survey gets the suffix ``_NAME``; ``sep_NAME`` (arcsec), ``n_NAME``
+    (candidates within the radius) and ``flag_NAME`` (see `Flag`) come along. A gap of an
+    unmatched row has the reason `unmatched`. Gaps and reasons that a survey brings stay.
+    The counts of each match are kept in ``table.meta`` under ``match_NAME``, as JSON.
+
+    Parameters
+    ----------
+    others : mapping of str to Table
+        Catalogues by name. `join_surveys` takes a radius, position columns, an epoch and a
+        footprint for each.
+    rules : MatchRules, optional
+        With ``keep="all"`` a row of the base is repeated for each of its counterparts.
+
+    Warns
+    -----
+    NothingMatchedWarning
+        Where a survey has no counterpart at all.
+
+    Examples
+    --------
+    >>> base = Table.from_columns({"id": ["a", "b"], "ra": [10.0, 20.0], "dec": [0.0, 0.0]})
+    >>> nir = Table.from_columns({"ra": [20.0], "dec": [0.0], "J": [14.2]})
+    >>> joined = join(base, {"nir": nir}, 1.0)
+    >>> joined.column("J_nir").to_pylist(), joined.reasons("J_nir").to_pylist()
+    ([None, 14.2], ['unmatched', None])
+    >>> joined.column("flag_nir").to_pylist()
+    ['unmatched', 'matched']
+    """
+    surveys = [Survey(name, table, radius_arcsec) for name, table in others.items()]
+    table, reports = join_surveys(base, surveys, rules or MatchRules())
+    for report in reports:
+        if report.advice:
+            warnings.warn(report.advice, NothingMatchedWarning, stacklevel=2)
+    return table
+
+
+def join_surveys(
+    base: Table,
+    surveys: Sequence[Survey],
+    rules: MatchRules,
+    *,
+    positions: Positions | None = None,
+) -> tuple[Table, tuple[MatchReport, ...]]:
+    """Join surveys, each with its own radius, columns, epoch and footprint; see `join`.
+
+    Parameters
+    ----------
+    positions : Positions, optional
+        Positions of the base, read from its columns where not given.
+
+    Returns
+    -------
+    table : Table
+    reports : tuple of MatchReport
+        One for each survey.
+
+    Examples
+    --------
+    >>> base = Table.from_columns({"ra": [10.0], "dec": [0.0]})
+    >>> wise = Survey("wise", Table.from_columns({"ra": [10.001], "dec": [0.0]}), 6.0)
+    >>> joined, (report,) = join_surveys(base, [wise], MatchRules())
+    >>> joined.numbers("sep_wise").round(3), report.matched
+    (array([[3.6]]), 1)
+    """
+    _check_names(base, surveys)
+    places = positions or read_positions(base)
+    table, rows = base, np.arange(len(base))
+    reports = []
+    for survey in surveys:
+        found = match_survey(places, survey, rules)
+        repeats, partners, separations = _spread(rows, found.matches)
+        if len(repeats) > len(rows):
+            table, rows = Table(table.arrow.take(repeats)), rows[repeats]
+        table = _beside(table, _columns(survey, partners, found.flags[rows]))
+        table = _with_facts(table, survey, found, rows=rows, separations=separations)
+        reports.append(found.report)
+    return table, tuple(reports)
+
+
+def _check_names(base: Table, surveys: Iterable[Survey]) -> None:
+    owners = dict.fromkeys(base.names, "the base")
+    for survey in surveys:
+        if not survey.name.strip():
+            raise CatalogError("a survey needs a name, the suffix of its columns")
+        for name in _new_names(survey):
+            if name in owners:
+                raise CatalogError(
+                    f"{survey.name}: column {name!r} is already a column of {owners[name]}; give "
+                    f"this survey another name, or rename the column"
+                )
+            owners[name] = survey.name
+
+
+def _new_names(survey: Survey) -> list[str]:
+    names = [f"{name}_{survey.name}" for name in _own_columns(survey.table)]
+    gaps = [f"{name}_{survey.name}_gap" for name in _explained(survey.table)]
+    return [*names, *gaps, *(f"{fact}_{survey.name}" for fact in ("sep", "n", "flag"))]
+
+
+def _own_columns(table: Table) -> list[str]:
+    return [name for name in table.names if table.info(name).role is not Role.REASON]
+
+
+def _explained(table: Table) -> list[str]:
+    """Name the columns whose gaps get a reason: features, and all that have reasons already."""
+    already = {table.info(name).of for name in table.names_with(Role.REASON)}
+    roles = ((name, table.info(name).role) for name in table.names)
+    return [name for name, role in roles if role not in _WITHOUT_REASONS or name in already]
+
+
+def _spread(rows: Rows, matches: Matches) -> tuple[Rows, Rows, np.ndarray]:
+    """Give each output row its counterpart (-1: none); a row with several is repeated."""
+    n_base = len(matches.n_candidates)
+    n_pairs = np.bincount(matches.left, minlength=n_base)
+    first = np.cumsum(n_pairs) - n_pairs
+    copies = np.maximum(n_pairs[rows], 1)
+    repeats = np.repeat(np.arange(len(rows)), copies)
+    nth = np.arange(len(repeats)) - np.repeat(np.cumsum(copies) - copies, copies)
+    pair = first[rows][repeats] + nth
+    lost = n_pairs[rows][repeats] == 0
+    pair[lost] = -1
+    partners = np.append(matches.right, -1)[pair]
+    return repeats, partners, np.append(matches.separation_arcsec, np.nan)[pair]
+
+
+def _columns(survey: Survey, partners: Rows, flags: np.ndarray) -> Table:
+    """Take the survey's rows beside the base; a null index gives nulls and keeps the type."""
+    source = survey.table
+    taken = Table(source.arrow.combine_chunks().take(pa.array(partners, mask=partners < 0)))
+    own = taken.select(_own_columns(source))
+    own = Table(own.arrow.rename_columns([f"{name}_{survey.name}" for name in own.names]))
+    for name in own.names:
+        if (of := own.info(name).of) is not None:
+            own = own.with_info(name, of=f"{of}_{survey.name}")
+    lost = _reasons(flags)
+    for name in _explained(source):
+        own = own.with_reasons(f"{name}_{survey.name}", _either(taken.reasons(name), lost))
+    return own
+
+
+def _either(brought: pa.Array, lost: pa.Array) -> pa.Array:
+    """Prefer the reasons that a survey brings; columns without any share one array."""
+    return lost if brought.null_count == len(brought) else pc.coalesce(brought, lost)
+
+
+def _reasons(flags: np.ndarray) -> pa.Array:
+    words = np.where(flags == Flag.UNCOVERED, Reason.UNCOVERED.value, Reason.UNMATCHED.value)
+    found = (flags == Flag.MATCHED) | (flags == Flag.AMBIGUOUS)
+    return pa.array(words.astype(object), mask=found, type=pa.string())
+
+
+def _beside(table: Table, other: Table) -> Table:
+    fields = [*table.arrow.schema, *other.arrow.schema]
+    schema = pa.schema(fields, metadata=table.arrow.schema.metadata)
+    return Table(pa.Table.from_arrays([*table.arrow.columns, *other.arrow.columns], schema=schema))
+
+
+def _with_facts(
+    table: Table, survey: Survey, found: SurveyMatch, *, rows: Rows, separations: np.ndarray
+) -> Table:
+    name, radius = survey.name, f"{survey.radius_arcsec:g} arcsec"
+    after = " after the offset was removed" if found.report.offset else ""
+    facts = {
+        f"sep_{name}": (separations, "arcsec", "pos.angDistance", f"separation{after}"),
+        f"n_{name}": (_counts(found, rows), None, "meta.number", f"candidates within {radius}"),
+        f"flag_{name}": (found.flags[rows], None, "meta.code", f"how it matched within {radius}"),
+    }
+    for column, (values, unit, ucd, words) in facts.items():
+        info = ColumnInfo(unit=unit, ucd=ucd, description=f"{name}: {words}")
+        table = table.with_column(column, values, info)
+    return table.with_meta(**_meta(survey, found.report))
+
+
+def _counts(found: SurveyMatch, rows: Rows) -> np.ndarray:
+    return found.matches.n_candidates[rows].astype(np.int32)
+
+
+def _meta(survey: Survey, report: MatchReport) -> dict[str, str]:
+    """Carry the survey's facts (its citation above all) and the counts of the match."""
+    facts = survey.table.meta.items()
+    carried = {f"{key}_{survey.name}": text for key, text in facts if key != "provenance"}
+    return {**carried, f"match_{survey.name}": json.dumps(report.to_dict())}

@@ -1,0 +1,147 @@
+"""Proper motion: positions of one epoch brought to another."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skyfill.catalog import Table
+from skyfill.errors import CatalogError
+from skyfill.sky.sphere import Floats
+
+__all__ = ["Motion", "find_epoch", "find_motion", "move"]
+
+_PAIRS = (
+    ("pmra", "pmdec"),
+    ("pmra", "pmde"),
+    ("pm_ra", "pm_dec"),
+    ("pm_ra_cosdec", "pm_dec"),
+    ("pmracosdec", "pmdec"),
+)
+_UCDS = ("pos.pm;pos.eq.ra", "pos.pm;pos.eq.dec")
+_EPOCHS = ("ref_epoch", "refepoch")
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Proper motions in mas per year, along the sky: the factor cos(dec) is in the first.
+
+    Examples
+    --------
+    >>> Motion(np.array([3.0]), np.array([4.0])).total
+    array([5.])
+    """
+
+    ra_cosdec: Floats
+    dec: Floats
+
+    @property
+    def total(self) -> Floats:
+        """Motion along its own direction; NaN where either part is unknown."""
+        return np.hypot(self.ra_cosdec, self.dec)
+
+
+def find_motion(table: Table) -> Motion | None:
+    """Find proper motions by UCD or by name; None where the table has none.
+
+    Examples
+    --------
+    >>> table = Table.from_columns({"pmra": [1.0], "pmdec": [2.0]})
+    >>> find_motion(table)
+    Motion(ra_cosdec=array([1.]), dec=array([2.]))
+    """
+    names = _by_ucd(table) or _by_name(table)
+    if names is None:
+        return None
+    return Motion(*(table.numbers(name)[:, 0] * _mas_per_year(table, name) for name in names))
+
+
+def _by_ucd(table: Table) -> tuple[str, str] | None:
+    ucds: dict[str, str] = {}
+    for name in table.names:
+        ucds.setdefault((table.info(name).ucd or "").lower(), name)
+    ra, dec = (ucds.get(ucd) for ucd in _UCDS)
+    return (ra, dec) if ra and dec else None
+
+
+def _by_name(table: Table) -> tuple[str, str] | None:
+    lower = {name.lower(): name for name in reversed(table.names)}
+    pairs = ((lower[a], lower[b]) for a, b in _PAIRS if a in lower and b in lower)
+    return next(pairs, None)
+
+
+def _mas_per_year(table: Table, name: str) -> float:
+    unit = table.info(name).unit
+    if unit in (None, "mas/yr", "mas / yr", "mas.yr**-1"):
+        return 1.0
+    from astropy import units
+
+    try:
+        return float(units.Unit(unit).to(units.mas / units.yr))
+    except (ValueError, TypeError):
+        raise CatalogError(
+            f"column {name!r}: {unit!r} is not a unit of proper motion; use mas/yr"
+        ) from None
+
+
+def find_epoch(table: Table, year: float | None = None) -> Floats | None:
+    """Give the epoch of each row: the stated year, else the column ``ref_epoch``, else None.
+
+    Examples
+    --------
+    >>> find_epoch(Table.from_columns({"ref_epoch": [2016.0, 2016.0]}))
+    array([2016., 2016.])
+    """
+    if year is not None:
+        return np.full(len(table), float(year))
+    name = next((name for name in table.names if name.lower() in _EPOCHS), None)
+    return None if name is None else table.numbers(name)[:, 0]
+
+
+def move(
+    ra_deg: Floats, dec_deg: Floats, motion: Motion, *, epoch: Floats, year: float
+) -> tuple[Floats, Floats, Motion]:
+    """Bring positions to another epoch; rows without motion or epoch stay where they are.
+
+    Radial velocities are taken as 0.
+
+    Returns
+    -------
+    ra_deg, dec_deg : arrays of shape (n,)
+    motion : Motion
+        At the new place, where north and east may point elsewhere.
+
+    Examples
+    --------
+    >>> still = Motion(np.array([np.nan]), np.array([1.0]))
+    >>> move(np.array([1.0]), np.array([2.0]), still, epoch=np.array([2016.0]), year=2000.0)[:2]
+    (array([1.]), array([2.]))
+    """
+    known = np.isfinite(ra_deg + dec_deg + motion.total + epoch) & (motion.total > 0)
+    rows = np.flatnonzero(known & (epoch != year))
+    if not rows.size:
+        return ra_deg, dec_deg, motion
+    state = np.stack([ra_deg, dec_deg, motion.ra_cosdec, motion.dec])
+    state[:, rows] = _moved(state[:, rows], epoch[rows], year)
+    return state[0], state[1], Motion(state[2], state[3])
+
+
+def _moved(state: Floats, epoch: Floats, year: float) -> Floats:
+    """Move an array with the rows ra, dec (degrees), and their motions (mas per year)."""
+    from astropy import units as u
+    from astropy.coordinates import SkyCoord
+    from astropy.time import Time
+
+    # The path on the sky does not depend on the distance, but ERFA wants one: any at which the
+    # star is slow compared with light.
+    parsecs = np.minimum(1000 / np.hypot(state[2], state[3]), 1e6)
+    pace = u.mas / u.yr
+    there = SkyCoord(
+        state[0] * u.deg,
+        state[1] * u.deg,
+        distance=parsecs * u.pc,
+        pm_ra_cosdec=state[2] * pace,
+        pm_dec=state[3] * pace,
+        obstime=Time(epoch, format="jyear", scale="tdb"),
+    ).apply_space_motion(new_obstime=Time(year, format="jyear", scale="tdb"))
+    motions = there.pm_ra_cosdec.to_value(pace), there.pm_dec.to_value(pace)
+    return np.stack([there.ra.deg, there.dec.deg, *motions])

@@ -1,0 +1,252 @@
+"""Positions of a table: which columns hold them, in which unit, as degrees."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skyfill.catalog import Role, Table
+from skyfill.errors import CatalogError
+from skyfill.sky.angles import (
+    from_numbers,
+    from_parts,
+    from_text,
+    in_degrees,
+    is_text,
+    lettered_unit,
+)
+from skyfill.sky.motion import Motion, find_epoch, find_motion, move
+from skyfill.sky.sphere import Floats
+
+__all__ = ["PositionColumns", "Positions", "find_position_columns", "read_positions"]
+
+# Names in lower case, the most telling first.
+_PAIRS = (
+    ("ra", "dec"),
+    ("ra", "de"),
+    ("_raj2000", "_dej2000"),
+    ("raj2000", "dej2000"),
+    ("raj2000", "decj2000"),
+    ("ra_icrs", "de_icrs"),
+    ("ra_icrs", "dec_icrs"),
+    ("ra_j2000", "dec_j2000"),
+    ("ra_j2000", "de_j2000"),
+    ("ra2000", "dec2000"),
+    ("ra2000", "de2000"),
+    ("ra_deg", "dec_deg"),
+    ("radeg", "decdeg"),
+    ("radeg", "dedeg"),
+    ("ra_d", "dec_d"),
+    ("rarad", "decrad"),
+    ("ra_rad", "dec_rad"),
+    ("alpha_j2000", "delta_j2000"),
+    ("alpha", "delta"),
+    ("right_ascension", "declination"),
+    ("ra_mean", "dec_mean"),
+    ("ramean", "decmean"),
+    ("_ra", "_de"),
+)
+_PARTS = (
+    (("rah", "ram", "ras"), ("de-", "ded", "dem", "des")),
+    (("rah", "ram", "ras"), ("ded", "dem", "des")),
+    (("rah", "ram", "ras"), ("decd", "decm", "decs")),
+    (("ra_h", "ra_m", "ra_s"), ("dec_d", "dec_m", "dec_s")),
+    (("ra_h", "ra_m", "ra_s"), ("de_d", "de_m", "de_s")),
+    (("asc_d", "asc_m", "asc_s"), ("dec_d", "dec_m", "dec_s")),
+)
+_UCDS = (
+    ("pos.eq.ra;meta.main", "pos.eq.dec;meta.main"),
+    ("pos_eq_ra_main", "pos_eq_dec_main"),
+    ("pos.eq.ra", "pos.eq.dec"),
+)
+
+
+@dataclass(frozen=True)
+class PositionColumns:
+    """Names of the columns that hold right ascension and declination.
+
+    Parameters
+    ----------
+    ra, dec : tuples of str
+        One column each, or three with hours (degrees), minutes and seconds; `dec` may have a
+        column of signs before them.
+    unit : str, optional
+        Unit of both, in place of what the columns say of themselves; ``hourangle`` concerns the
+        right ascension, and declination is in degrees then.
+
+    Examples
+    --------
+    >>> PositionColumns.parse("rarad:decrad:rad")
+    PositionColumns(ra=('rarad',), dec=('decrad',), unit='rad')
+    """
+
+    ra: tuple[str, ...]
+    dec: tuple[str, ...]
+    unit: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "PositionColumns":
+        """Read ``RA:DEC``, ``RA:DEC:UNIT`` or, in parts, ``H+M+S:D+M+S``."""
+        ra, _, rest = text.partition(":")
+        dec, _, unit = rest.partition(":")
+        if not ra or not dec:
+            raise CatalogError(f"{text!r} does not name two columns; write RA:DEC or RA:DEC:UNIT")
+        return cls(tuple(ra.split("+")), tuple(dec.split("+")), unit or None)
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Positions of all rows of a table, in degrees; NaN where a row has none.
+
+    Attributes
+    ----------
+    ra_deg, dec_deg : arrays of shape (n,)
+    motion : Motion or None
+        Proper motions, where the table has them.
+    epoch : array of shape (n,) or None
+        Julian year to which each position belongs, where it is known.
+    """
+
+    ra_deg: Floats
+    dec_deg: Floats
+    motion: Motion | None = None
+    epoch: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.ra_deg)
+
+    @property
+    def single_epoch(self) -> float | None:
+        """Epoch that all rows share, if they do."""
+        if self.epoch is None:
+            return None
+        years = np.unique(self.epoch[np.isfinite(self.epoch)])
+        return float(years[0]) if years.size == 1 else None
+
+    def at(self, year: float) -> "Positions":
+        """Move the rows with a proper motion and a known epoch; the others stay where they are."""
+        if self.motion is None or self.epoch is None:
+            return self
+        there = move(self.ra_deg, self.dec_deg, self.motion, epoch=self.epoch, year=year)
+        return Positions(*there, epoch=np.full(len(self), float(year)))
+
+
+def find_position_columns(table: Table) -> PositionColumns:
+    """Find the position columns by UCD, by name, then by role.
+
+    Columns of role `position` come first wherever there is a choice.
+
+    Examples
+    --------
+    >>> find_position_columns(Table.from_columns({"RAJ2000": [1.0], "DEJ2000": [2.0]})).dec
+    ('DEJ2000',)
+    """
+    chosen = table.names_with(Role.POSITION)
+    for names in (chosen, table.names):
+        found = _by_ucd(table, names) or _by_name(names)
+        if found:
+            return found
+    if len(chosen) == 2 and not any(_is_other_frame(table, name) for name in chosen):
+        return PositionColumns(chosen[:1], chosen[1:])
+    raise CatalogError(
+        "no position columns: none has the UCD pos.eq.ra or a name such as ra and dec, raj2000 "
+        "and dej2000, rarad and decrad; name them as RA:DEC:UNIT (--position); the columns are "
+        + ", ".join(table.names)
+    )
+
+
+def _is_other_frame(table: Table, name: str) -> bool:
+    ucd = table.info(name).ucd or ""
+    return ucd.startswith(("pos.gal", "pos.ecl")) or name.lower().startswith(("gl", "gal", "e"))
+
+
+def _by_ucd(table: Table, names: tuple[str, ...]) -> PositionColumns | None:
+    ucds: dict[str, str] = {}
+    for name in names:
+        ucds.setdefault((table.info(name).ucd or "").lower().replace(" ", ""), name)
+    for ra, dec in _UCDS:
+        if ra in ucds and dec in ucds:
+            return PositionColumns((ucds[ra],), (ucds[dec],))
+    return None
+
+
+def _by_name(names: tuple[str, ...]) -> PositionColumns | None:
+    lower = {name.lower(): name for name in reversed(names)}
+    singles = (((ra,), (dec,)) for ra, dec in _PAIRS)
+    for ra, dec in (*singles, *_PARTS):
+        if all(part in lower for part in (*ra, *dec)):
+            return PositionColumns(tuple(lower[p] for p in ra), tuple(lower[p] for p in dec))
+    return None
+
+
+def read_positions(
+    table: Table,
+    columns: PositionColumns | None = None,
+    *,
+    epoch: float | None = None,
+) -> Positions:
+    """Give the positions of a table in degrees, with proper motions where it has them.
+
+    Units come from `columns`, else from the columns themselves; numbers without a unit are
+    degrees (radians where the name ends in ``rad``), text is sexagesimal with right ascension in
+    hours, and so are parts in columns of their own.
+
+    Parameters
+    ----------
+    columns : PositionColumns, optional
+        Found by `find_position_columns` where not given.
+    epoch : float, optional
+        Julian year of all positions, in place of the column ``ref_epoch``.
+
+    Examples
+    --------
+    >>> table = Table.from_columns({"ra": ["05:30:00"], "dec": ["-00:30:00"]})
+    >>> positions = read_positions(table)
+    >>> positions.ra_deg, positions.dec_deg
+    (array([82.5]), array([-0.5]))
+    """
+    where = columns or find_position_columns(table)
+    ra = _angles(table, where.ra, where.unit, is_ra=True)
+    dec = _angles(table, where.dec, where.unit, is_ra=False)
+    lost = np.isnan(ra) | np.isnan(dec)
+    ra, dec = np.where(lost, np.nan, ra), np.where(lost, np.nan, dec)
+    return Positions(ra, dec, find_motion(table), find_epoch(table, epoch))
+
+
+def _angles(table: Table, names: tuple[str, ...], unit: str | None, *, is_ra: bool) -> Floats:
+    cells = [table.column(name) for name in names]
+    stated = unit or table.info(names[-3 if len(names) > 1 else 0]).unit
+    if len(names) == 1 and not is_text(cells[0]):
+        stated = stated or ("rad" if names[0].lower().endswith("rad") else "deg")
+        values = from_numbers(cells[0], names[0])
+    else:
+        letters = lettered_unit(cells[0]) if len(names) == 1 else None
+        stated = letters or stated or ("hourangle" if is_ra else "deg")
+        values = from_parts(cells, names) if len(names) > 1 else from_text(cells[0], names[0])
+    scale = _scale(stated, names[0])
+    if scale == 15 and not is_ra:  # nobody measures declinations in hours
+        stated, scale = "deg", 1.0
+    _check_range(values, scale, name=names[0], unit=stated, is_ra=is_ra)
+    return values * scale
+
+
+def _scale(unit: str, name: str) -> float:
+    try:
+        return in_degrees(unit)
+    except CatalogError as error:
+        raise CatalogError(f"column {name!r}: {error}") from None
+
+
+def _check_range(values: Floats, scale: float, *, name: str, unit: str, is_ra: bool) -> None:
+    most = 360.0 if is_ra else 90.0
+    with np.errstate(invalid="ignore"):
+        beyond = np.flatnonzero(~(np.abs(values * scale) <= most * (1 + 1e-12)) & ~np.isnan(values))
+    if not beyond.size:
+        return
+    seen = values[np.isfinite(values)]
+    first = f"column {name!r}, row {beyond[0] + 1}: {values[beyond[0]]:g} {unit} is beyond"
+    what = f"{first} {most:g} degrees ({beyond.size} such rows)"
+    if scale > 1 and np.all(np.abs(seen) <= most):
+        raise CatalogError(
+            f"{what}; it looks like degrees although the unit says {unit}: correct the unit"
+        )
+    raise CatalogError(f"{what}; declare it as a sentinel of the column, or correct the unit")
