@@ -1,0 +1,74 @@
+"""`skyfill data`: list and fetch public tables, write a simulated field."""
+
+import json
+from pathlib import Path
+
+import click
+
+
+@click.group()
+def command() -> None:
+    """List and fetch public tables; simulate a field."""
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Write a JSON array instead of lines.")
+def list_datasets(as_json: bool) -> None:
+    """List the tables by name; `here` needs no network, `absent` cannot be downloaded."""
+    from skyfill.datasets import DATASETS, dataset_files, dataset_state
+
+    rows = [
+        {"name": name, "state": dataset_state(name), "line": line, "files": dataset_files(name)}
+        for name, (_, line) in DATASETS.items()
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    width = max(len(name) for name in DATASETS)
+    for row in rows:
+        click.echo(f"{row['name']:{width}}  {row['state']:8}  {row['line']}")
+
+
+@command.command("fetch")
+@click.argument("name")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the table here: .parquet, .fits, .vot, .ecsv or .csv.",
+)
+def fetch(name: str, output: Path | None) -> None:
+    """Fetch the table NAME and verify it; write it, or say where its files are."""
+    from skyfill.catalog import Provenance, write_table
+    from skyfill.datasets import dataset_files, find_file, load_dataset
+
+    files = [find_file(path) for path in dataset_files(name)]
+    if output is None:
+        for file in files:
+            click.echo(file)
+        if not files:
+            click.echo(f"{name} is simulated: there is no file; use -o to write one", err=True)
+        return
+    table = load_dataset(name)
+    provenance = Provenance(f"skyfill data fetch {name} -o {output}", inputs=files)
+    write_table(table, output, provenance=provenance)
+    click.echo(f"{len(table)} rows -> {output}; cite {table.meta['citation']}", err=True)
+
+
+@command.command("simulate")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("-n", "--objects", type=click.IntRange(min=1), default=10_000, show_default=True)
+@click.option("--training", is_flag=True, help="The paper's 1833 labelled objects instead.")
+@click.option("--light-curves", is_flag=True, help="Also write two-band light curves.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+def simulate(folder: Path, objects: int, training: bool, light_curves: bool, seed: int) -> None:
+    """Write the catalogs that surveys would publish of a simulated LMC field into FOLDER."""
+    from skyfill.datasets import simulate_field, simulate_training_set, write_field
+
+    if training:
+        field = simulate_training_set(seed=seed, light_curves=light_curves)
+    else:
+        field = simulate_field(objects, seed=seed, light_curves=light_curves)
+    for path in write_field(field, folder).values():
+        click.echo(path)
+    click.echo(f"{len(field.macho)} objects -> {folder}", err=True)
