@@ -4,6 +4,8 @@ from skyfill.network.discrete import DiscreteNetwork
 from skyfill.network.gaussian import Gaussian, GaussianNetwork, MeanCov
 from skyfill.network.k2 import k2_score, k2_search
 from skyfill.network.learn import Learned, learn_network
+from skyfill.network.mixture import MixtureNetwork
+from skyfill.network.mixture_learn import learn_mixture
 from skyfill.network.parameters import Fit, em, fit_parameters
 from skyfill.network.posterior import Moments, Posterior
 from skyfill.network.reversal import Regression
@@ -16,6 +18,7 @@ __all__ = [
     "GaussianNetwork",
     "Learned",
     "MeanCov",
+    "MixtureNetwork",
     "Moments",
     "Posterior",
     "Regression",
@@ -24,5 +27,6 @@ __all__ = [
     "fit_parameters",
     "k2_score",
     "k2_search",
+    "learn_mixture",
     "learn_network",
 ]

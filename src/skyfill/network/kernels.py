@@ -93,6 +93,33 @@ def number_patterns(words, limit):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
+def invert_factor(precision, lost, count, w):  # type: ignore[no-untyped-def]
+    """Inverse Cholesky factor W of the lost block of a precision; log|W|, NaN if singular."""
+    log_w = 0.0
+    for i in range(count):
+        for j in range(i + 1):
+            s = precision[lost[i], lost[j]]
+            for h in range(j):
+                s -= w[i, h] * w[j, h]
+            if i != j:
+                w[i, j] = s * w[j, j]
+            elif s > 0.0:
+                w[i, i] = 1.0 / np.sqrt(s)
+                log_w += np.log(w[i, i])
+            else:
+                log_w = np.nan
+                w[i, i] = 1.0
+    # The factor (with inverted diagonal) turns into its inverse in place, column by column.
+    for j in range(count):
+        for i in range(j + 1, count):
+            s = 0.0
+            for h in range(j, i):
+                s -= w[i, h] * w[h, j]
+            w[i, j] = s * w[i, i]
+    return log_w
+
+
+@njit(cache=True, nogil=True, inline="always")
 def solve_pattern(x, precision, k, n_lost, lost, w, sd):  # type: ignore[no-untyped-def]
     """Store at place `k` the pattern of row `x`; return whether the factorisation worked."""
     count = 0
@@ -100,24 +127,8 @@ def solve_pattern(x, precision, k, n_lost, lost, w, sd):  # type: ignore[no-unty
         lost[k, count] = j  # stays only if the next line counts it: no branch to mispredict
         count += np.isnan(x[j])
     n_lost[k] = count
-    for i in range(count):
-        for j in range(i + 1):
-            s = precision[lost[k, i], lost[k, j]]
-            for h in range(j):
-                s -= w[k, i, h] * w[k, j, h]
-            if i == j:
-                if not s > 0.0:
-                    return False
-                w[k, i, i] = 1.0 / np.sqrt(s)
-            else:
-                w[k, i, j] = s * w[k, j, j]
-    # The factor (with inverted diagonal) turns into its inverse in place, column by column.
-    for j in range(count):
-        for i in range(j + 1, count):
-            s = 0.0
-            for h in range(j, i):
-                s -= w[k, i, h] * w[k, h, j]
-            w[k, i, j] = s * w[k, i, i]
+    if np.isnan(invert_factor(precision, lost[k], count, w[k])):
+        return False
     for i in range(count):
         s = 0.0
         for h in range(i, count):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skyfill.errors import DataError
-from skyfill.network._array import Array, as_table, check_finite
+from skyfill.network._array import Array, IntArray, as_table, check_finite
 from skyfill.network.gaussian import GaussianNetwork
 
 
@@ -40,8 +40,8 @@ class Standard(NamedTuple):
         return GaussianNetwork(network.names, network.parents, intercepts, weights, variances)
 
 
-def standardize(X: Array, names: tuple[str, ...]) -> Standard:
-    """Standardise the columns; refuse those that cannot be learned from."""
+def check_seen(X: Array, names: tuple[str, ...]) -> IntArray:
+    """Count the seen cells of each column; refuse infinite ones and columns without any."""
     check_finite(X, names)
     n_seen = (~np.isnan(X)).sum(axis=0)
     for name, count in zip(names, n_seen, strict=True):
@@ -50,6 +50,12 @@ def standardize(X: Array, names: tuple[str, ...]) -> Standard:
                 f"column {name!r} has no value in {len(X)} rows; drop it or join a catalog that "
                 "measures it"
             )
+    return n_seen
+
+
+def standardize(X: Array, names: tuple[str, ...]) -> Standard:
+    """Standardise the columns; refuse those that cannot be learned from."""
+    n_seen = check_seen(X, names)
     low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     for j in np.flatnonzero(low == high):
         raise DataError(

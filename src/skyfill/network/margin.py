@@ -1,0 +1,141 @@
+"""Monotone maps between a column's own scale and a standard normal, estimated from seen values.
+
+Real columns are skewed, clumped and have atoms (many rows with exactly one value). A margin maps
+ranks to normal quantiles; an atom takes up the interval of its ranks. Between and beyond its knots
+the map is linear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from skyfill.network._array import Array
+
+MAX_KNOTS = 160
+# Values that make up this share of a column, and at least this many rows, are an atom.
+ATOM_SHARE, ATOM_ROWS = 0.005, 4
+# The map from normal scores back is tabulated here: to both sides, in steps fine enough for atoms.
+GRID_REACH, GRID_SIZE = 5.0, 1001
+# Beyond the outermost knot the map goes on with the slope of this much of its outer part.
+TAIL = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Margin:
+    """Knots of a monotone map: ``x[i]`` has the normal score ``z[i]``; both never fall."""
+
+    x: Array
+    z: Array
+
+    def to_normal(self, values: Array) -> Array:
+        """Give values' normal scores; an atom gets the mean of its interval; NaN stays NaN."""
+        first = np.searchsorted(self.x, values, side="left")
+        last = np.searchsorted(self.x, values, side="right") - 1
+        scores = np.interp(values, self.x, self.z)
+        tie = last > first
+        if tie.any():
+            scores[tie] = _mean_score(self.z[first[tie]], self.z[last[tie]])
+        low, high = values < self.x[0], values > self.x[-1]
+        scores[low] = self.z[0] + (values[low] - self.x[0]) / self._slope(0)
+        scores[high] = self.z[-1] + (values[high] - self.x[-1]) / self._slope(1)
+        return np.clip(scores, -GRID_REACH, GRID_REACH)
+
+    def score_interval(self, values: Array) -> tuple[Array, Array]:
+        """Lowest and highest scores that give a value: they differ for an atom only."""
+        first = np.searchsorted(self.x, values, side="left")
+        last = np.searchsorted(self.x, values, side="right") - 1
+        score = self.to_normal(values)
+        tie = last > first
+        low, high = score.copy(), score.copy()
+        low[tie], high[tie] = self.z[first[tie]], self.z[last[tie]]
+        return low, high
+
+    def from_normal(self, scores: Array) -> Array:
+        """Values with these normal scores."""
+        out = np.interp(scores, self.z, self.x)
+        low, high = scores < self.z[0], scores > self.z[-1]
+        out[low] = self.x[0] + (scores[low] - self.z[0]) * self._slope(0)
+        out[high] = self.x[-1] + (scores[high] - self.z[-1]) * self._slope(1)
+        return out
+
+    def grid(self) -> Array:
+        """`from_normal` at GRID_SIZE scores from -GRID_REACH to GRID_REACH."""
+        return self.from_normal(np.linspace(-GRID_REACH, GRID_REACH, GRID_SIZE))
+
+    def _slope(self, end: int) -> float:
+        """Rise of x per unit of z in the outer part; never 0, so that new extremes differ."""
+        edge = self.z[0] if end == 0 else self.z[-1]
+        outer = self.x[np.abs(self.z - edge) <= TAIL]
+        width = float(np.ptp(self.x)) / float(np.ptp(self.z))
+        return max(float(np.ptp(outer)) / TAIL, 1e-3 * width)
+
+
+def _mean_score(low: Array, high: Array) -> Array:
+    """Mean of a standard normal between two of its quantiles."""
+    density = np.exp(-(low**2) / 2) - np.exp(-(high**2) / 2)
+    mass = (ndtr(high) - ndtr(low)) * np.sqrt(2 * np.pi)
+    middle = (low + high) / 2
+    return np.where(mass > 1e-9, density / np.maximum(mass, 1e-9), middle)
+
+
+def fit_margin(seen: Array) -> Margin:
+    """Estimate the map of a column from its seen values."""
+    values, counts = np.unique(seen, return_counts=True)
+    n = seen.size
+    if values.size == 1:
+        return Constant(values, np.zeros(1))
+    above = np.cumsum(counts)
+    atom = counts >= max(ATOM_ROWS, ATOM_SHARE * n)
+    # An atom has two knots, at its first and last rank; any other value one, in the middle.
+    low, high = above - counts + 0.5, above - 0.5
+    ranks = np.concatenate([np.where(atom, low, (low + high) / 2), high[atom]])
+    x = np.concatenate([values, values[atom]])
+    order = np.lexsort((ranks, x))
+    x, z = x[order], ndtri(ranks[order] / n)
+    keep = _thin(z, np.concatenate([atom, np.ones(atom.sum(), bool)])[order])
+    return Margin(x[keep], z[keep])
+
+
+def _thin(z: Array, needed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Keep the ends, the atoms and at most MAX_KNOTS knots evenly over the scores."""
+    if z.size <= MAX_KNOTS:
+        return np.ones(z.size, bool)
+    keep = needed.copy()
+    keep[[0, -1]] = True
+    keep[np.searchsorted(z, np.linspace(z[0], z[-1], MAX_KNOTS))] = True
+    return keep
+
+
+class Constant(Margin):
+    """The margin of a column with one value: it tells nothing, and is filled with that value."""
+
+    def to_normal(self, values: Array) -> Array:
+        """Score 0 for any value."""
+        return np.where(np.isnan(values), np.nan, 0.0)
+
+    def from_normal(self, scores: Array) -> Array:
+        """Give the one value."""
+        return np.full(np.shape(scores), self.x[0])
+
+
+class Identity(Margin):
+    """The margin that changes nothing but the scale: a column as it is."""
+
+    def to_normal(self, values: Array) -> Array:
+        """Scores on the line through the two knots."""
+        return (values - self.x[0]) / (self.x[1] - self.x[0])
+
+    def from_normal(self, scores: Array) -> Array:
+        """Values on the line through the two knots."""
+        return self.x[0] + scores * (self.x[1] - self.x[0])
+
+
+def identity_margin(seen: Array) -> Margin:
+    """Plain standardisation: mean 0 and standard deviation 1."""
+    if np.ptp(seen) == 0:
+        return Constant(seen[:1], np.zeros(1))
+    return Identity(np.array([seen.mean(), seen.mean() + seen.std()]), np.array([0.0, 1.0]))

@@ -1,0 +1,308 @@
+"""Mixtures of Gaussian networks on monotone margins: several kinds of objects at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skyfill.errors import DataError
+from skyfill.network import mixture_kernels as kernels
+from skyfill.network._array import Array, IntArray, Rng, as_table, check_finite
+from skyfill.network.gaussian import GaussianNetwork
+from skyfill.network.graph import Parents
+from skyfill.network.margin import Margin
+from skyfill.network.parameters import regress
+from skyfill.network.posterior import Posterior
+from skyfill.threads import map_threads
+
+# Rows worked on at once: all components' means of all their gaps stay in a core's cache.
+ROWS_AT_ONCE = 512
+
+
+class Mixture(NamedTuple):
+    """One fitted mixture, in normal scores.
+
+    `parents` holds each component's graph; None where the covariances are full. `gap_rates` is
+    None where gaps are ignorable.
+    """
+
+    weights: Array  # (k,)
+    means: Array  # (k, p)
+    covs: Array  # (k, p, p)
+    gap_rates: Array | None  # (k, p)
+    parents: tuple[Parents, ...] | None
+
+
+class Sorted(NamedTuple):
+    """A part of a table with its rows sorted by pattern of gaps, and its gaps in row order."""
+
+    Z: Array
+    order: IntArray
+    starts: IntArray
+    first_gap: IntArray
+    row_of: IntArray
+    column_of: IntArray
+
+
+class Parts(NamedTuple):
+    """What every component says of the rows and gaps of a part of a table."""
+
+    resp: Array  # (n, c)
+    mean: Array  # (gaps, c)
+    sd: Array  # (gaps, c)
+    loglik: Array  # (n,)
+
+
+def sort_rows(Z: Array) -> Sorted:
+    """Sort rows by their pattern of gaps."""
+    lost = np.isnan(Z)
+    words = np.packbits(lost, axis=1)
+    order = np.lexsort(words.T[::-1]) if words.size else np.arange(len(Z))
+    new = (words[order[1:]] != words[order[:-1]]).any(axis=1)
+    starts = np.concatenate([[0], np.flatnonzero(new) + 1, [len(Z)]]).astype(np.int64)
+    row_of, column_of = np.nonzero(lost)
+    first_gap = np.concatenate([[0], np.cumsum(lost.sum(axis=1))[:-1]]).astype(np.int64)
+    return Sorted(Z, order.astype(np.int64), starts, first_gap, row_of, column_of)
+
+
+def flatten(fits: Sequence[Mixture]) -> kernels.Components:
+    """Lay all components of all fits out as the kernels want them."""
+    covs = np.concatenate([fit.covs for fit in fits])
+    precisions = np.linalg.inv(covs)
+    precisions = (precisions + precisions.transpose(0, 2, 1)) / 2
+    weights = np.concatenate([fit.weights for fit in fits])
+    shape = (covs.shape[1], len(weights))
+    rates = [fit.gap_rates for fit in fits if fit.gap_rates is not None]
+    lost = seen = np.zeros(shape)
+    if rates:
+        lost, seen = np.log(np.concatenate(rates).T), np.log1p(-np.concatenate(rates).T)
+    bounds = np.cumsum([0, *(len(fit.weights) for fit in fits)], dtype=np.int64)
+    return kernels.Components(
+        np.ascontiguousarray(np.concatenate([fit.means for fit in fits]).T),
+        np.ascontiguousarray(precisions.transpose(1, 2, 0)),
+        np.log(weights) - 0.5 * np.linalg.slogdet(covs)[1],
+        np.ascontiguousarray(lost),
+        np.ascontiguousarray(seen),
+        bounds,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureNetwork:
+    """Mixtures of Gaussian networks over columns mapped to normal scores, averaged over fits.
+
+    Made by `learn_mixture`. Every fit is a mixture; the posterior of a gap is the mean of the
+    fits' posteriors. All results are on the columns' own scales.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns.
+    margins : tuple of Margin
+        Each column's map to normal scores.
+    fits : tuple of Mixture
+        The averaged mixtures.
+    calibration : array of shape (p, levels), optional
+        Level of each column's posterior at which held-out cells lie with probability 0 to 1 in
+        even steps; `quantiles` uses it.
+    """
+
+    names: tuple[str, ...]
+    margins: tuple[Margin, ...]
+    fits: tuple[Mixture, ...]
+    calibration: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def n_components(self) -> tuple[int, ...]:
+        """Components of each fit."""
+        return tuple(len(fit.weights) for fit in self.fits)
+
+    @cached_property
+    def _components(self) -> kernels.Components:
+        return flatten(self.fits)
+
+    @cached_property
+    def _grids(self) -> Array:
+        return np.stack([margin.grid() for margin in self.margins])
+
+    def scores(self, X: ArrayLike) -> Array:
+        """Give the normal scores of a table; gaps stay NaN."""
+        X = as_table(X, len(self))
+        check_finite(X, self.names)
+        columns = [m.to_normal(X[:, j]) for j, m in enumerate(self.margins)]
+        return np.stack(columns, axis=1) if len(X) else np.empty(X.shape)
+
+    def loglik(self, X: ArrayLike) -> Array:
+        """Log density of each row's seen cells, per unit of normal score, shape (n,).
+
+        With informative gaps the probability of the row's pattern of gaps is included.
+        """
+        return self._gather(X, lambda rows, parts: parts.loglik, ())
+
+    def responsibilities(self, X: ArrayLike) -> Array:
+        """Probability of each component of each fit for each row, over the number of fits."""
+        return self._gather(X, lambda rows, parts: parts.resp, (sum(self.n_components),))
+
+    def posterior(self, X: ArrayLike) -> Posterior:
+        """Posterior mean and standard deviation of every cell; seen cells come back as they are."""
+        X = as_table(X, len(self))
+        mean, sd = np.zeros(X.shape), np.zeros(X.shape)
+        # Moments about the middle and by the reach of a column: squares cannot overflow.
+        middle = self._grids[:, self._grids.shape[1] // 2]
+        reach = 2 * np.abs(self._grids / 2 - middle[:, None] / 2).max(axis=1)
+        reach[reach == 0] = 1.0
+        grids = (self._grids - middle[:, None]) / reach[:, None]
+
+        def work(rows: slice, part: Sorted, parts: Parts) -> None:
+            gaps = (part.row_of, part.column_of, parts.resp, parts.mean, parts.sd)
+            kernels.fill_gaps(*gaps, grids, mean[rows], sd[rows])
+
+        self._each(X, work)
+        return Posterior(np.where(np.isnan(X), middle + reach * mean, X), sd * reach)
+
+    def quantiles(self, X: ArrayLike, levels: Sequence[float]) -> Array:
+        """Quantiles of every cell's posterior, shape (levels, n, p); a seen cell is itself."""
+        X = as_table(X, len(self))
+        at = np.asarray(levels, dtype=np.float64)
+        if not ((at > 0) & (at < 1)).all():
+            raise DataError(f"quantile levels must lie between 0 and 1, got {at.tolist()}")
+        out = np.repeat(X[None], len(at), axis=0)
+
+        def work(rows: slice, part: Sorted, parts: Parts) -> None:
+            gaps = (part.row_of, part.column_of, parts.resp, parts.mean, parts.sd)
+            kernels.gap_quantiles(*gaps, self._grids, self._levels(at), out[:, rows])
+
+        self._each(X, work)
+        return out
+
+    def _levels(self, at: Array) -> Array:
+        """Levels of every column's posterior that hold what is asked for, shape (p, levels)."""
+        if self.calibration is None:
+            return np.repeat(at[None], len(self), axis=0)
+        steps = np.linspace(0.0, 1.0, self.calibration.shape[1])
+        return np.stack([np.interp(at, steps, row) for row in self.calibration])
+
+    def pit(self, X: ArrayLike, truth: ArrayLike, rng: Rng = None) -> Array:
+        """Probability integral transform of the true values of a table's gaps, NaN elsewhere.
+
+        Uniform where the posteriors are right. An atom is spread over its interval at random. The
+        calibration is not used.
+        """
+        X, truth = as_table(X, len(self)), as_table(truth, len(self))
+        out = np.full(X.shape, np.nan)
+        pairs = [m.score_interval(truth[:, j]) for j, m in enumerate(self.margins)]
+        ends = [np.stack(side, axis=1) for side in zip(*pairs, strict=True)]
+        share = np.random.default_rng(rng).random(X.shape)
+
+        def work(rows: slice, part: Sorted, parts: Parts) -> None:
+            cells = (part.row_of, part.column_of)
+            low, high = np.empty(len(part.row_of)), np.empty(len(part.row_of))
+            for end, level in zip(ends, (low, high), strict=True):
+                kernels.gap_levels(part.row_of, *parts[:3], end[rows][cells], level)
+            out[rows][cells] = low + share[rows][cells] * (high - low)
+
+        self._each(X, work)
+        return out
+
+    def draws(self, X: ArrayLike, n_draws: int, rng: Rng = None) -> Array:
+        """Joint posterior draws of each row's gaps, shape (n_draws, n, p)."""
+        X = as_table(X, len(self))
+        rng = np.random.default_rng(rng)
+        uniform = rng.random((n_draws, len(X)))
+        normal = rng.standard_normal((n_draws, int(np.isnan(X).sum())))
+        before = np.concatenate([[0], np.cumsum(np.isnan(X).sum(axis=1))])
+        out = np.repeat(X[None], n_draws, axis=0)
+
+        def work(rows: slice, part: Sorted, parts: Parts) -> None:
+            mine = np.ascontiguousarray(normal[:, before[rows.start] : before[rows.stop]])
+            kernels.draw_gaps(
+                *part[:3],
+                self._components,
+                parts.resp,
+                part.first_gap,
+                np.ascontiguousarray(uniform[:, rows]),
+                mine,
+                self._grids,
+                out[:, rows],
+            )
+
+        self._each(X, work)
+        return out
+
+    def condition(self, given: Mapping[str, float], of: Sequence[str] | None = None) -> Posterior:
+        """Posterior mean and sd of some variables (by default all others) for given values."""
+        unknown = [name for name in (*given, *(of or ())) if name not in self.names]
+        if unknown:
+            raise DataError(f"no column is called {unknown[0]!r}; they are {', '.join(self.names)}")
+        row = np.array([[given.get(name, np.nan) for name in self.names]], dtype=np.float64)
+        wanted = [j for j, name in enumerate(self.names) if name not in given]
+        if of is not None:
+            wanted = [self.names.index(name) for name in of]
+        post = self.posterior(row)
+        return Posterior(post.mean[0, wanted], post.sd[0, wanted])
+
+    def components(self, fit: int = 0) -> tuple[GaussianNetwork, ...]:
+        """Components of one fit as networks over normal scores."""
+        mixture = self.fits[fit]
+        graphs = mixture.parents or (_complete_graph(len(self)),) * len(mixture.weights)
+        return tuple(
+            _as_network(self.names, mean, cov, graph)
+            for mean, cov, graph in zip(mixture.means, mixture.covs, graphs, strict=True)
+        )
+
+    def arcs(self) -> dict[tuple[str, str], float]:
+        """Arcs of the components' graphs with the share of the total weight that has them."""
+        strength: dict[tuple[str, str], float] = {}
+        for fit in self.fits:
+            for weight, graph in zip(fit.weights, fit.parents or (), strict=False):
+                for child, family in enumerate(graph):
+                    for parent in family:
+                        arc = (self.names[parent], self.names[child])
+                        strength[arc] = strength.get(arc, 0.0) + float(weight) / len(self.fits)
+        return dict(sorted(strength.items(), key=lambda item: -item[1]))
+
+    def _each(self, X: Array, work: Callable[[slice, Sorted, Parts], None]) -> None:
+        """Let `work` see each part of a table with what the components say of it."""
+
+        def one(start: int) -> None:
+            rows = slice(start, min(start + ROWS_AT_ONCE, len(X)))
+            part = sort_rows(self.scores(X[rows]))
+            work(rows, part, self._weigh(part))
+
+        map_threads(one, list(range(0, len(X), ROWS_AT_ONCE)))
+
+    def _weigh(self, part: Sorted) -> Parts:
+        components, n_gaps = self._components, len(part.row_of)
+        n, c = len(part.Z), len(components.log_norms)
+        parts = Parts(np.empty((n, c)), np.empty((n_gaps, c)), np.empty((n_gaps, c)), np.empty(n))
+        kernels.weigh_rows(*part[:3], components, part.first_gap, *parts)
+        return parts
+
+    def _gather(self, X: ArrayLike, pick: Callable[..., Array], shape: tuple[int, ...]) -> Array:
+        X = as_table(X, len(self))
+        out = np.empty((len(X), *shape))
+
+        def work(rows: slice, part: Sorted, parts: Parts) -> None:
+            out[rows] = pick(rows, parts)
+
+        self._each(X, work)
+        return out
+
+
+def _complete_graph(p: int) -> Parents:
+    return tuple(tuple(range(j)) for j in range(p))
+
+
+def _as_network(names: tuple[str, ...], mean: Array, cov: Array, graph: Parents) -> GaussianNetwork:
+    fits: list[Any] = [regress(cov, child, family) for child, family in enumerate(graph)]
+    weights = [fit[0] for fit in fits]
+    intercepts = [mean[j] - weights[j] @ mean[list(family)] for j, family in enumerate(graph)]
+    return GaussianNetwork(names, graph, intercepts, weights, [fit[1] for fit in fits])

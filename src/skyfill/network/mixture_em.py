@@ -1,0 +1,162 @@
+"""EM for a mixture of Gaussians in normal scores, with gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from skyfill.network import mixture_kernels as kernels
+from skyfill.network._array import Array
+from skyfill.network.bic import bic_search
+from skyfill.network.graph import Parents
+from skyfill.network.mixture import Mixture, Sorted, flatten
+from skyfill.network.parameters import regress
+
+# A component's gap rate is estimated with this many extra rows of the overall rate.
+GAP_PRIOR = 2.0
+# A component's weight is estimated with this many extra rows.
+WEIGHT_PRIOR = 1.0
+MIN_VARIANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class MixtureMoments:
+    """Expected sums over rows of every component; parts of a table add up to the whole."""
+
+    n: int
+    origin: Array  # (k, p): the means that the sums are taken about
+    weight: Array  # (k,): expected number of rows
+    total: Array  # (k, p)
+    cross: Array  # (k, p, p)
+    gaps: Array  # (k, p): expected number of gaps
+    loglik: float
+
+    def __add__(self, other: MixtureMoments) -> MixtureMoments:
+        if not np.array_equal(self.origin, other.origin):
+            raise ValueError("moments about different origins do not add")
+        return MixtureMoments(
+            self.n + other.n,
+            self.origin,
+            self.weight + other.weight,
+            self.total + other.total,
+            self.cross + other.cross,
+            self.gaps + other.gaps,
+            self.loglik + other.loglik,
+        )
+
+
+class Plan(NamedTuple):
+    """What a mixture shall look like."""
+
+    n_components: int
+    shrinkage: float
+    arcs: str = "full"
+    informative: bool = False
+
+
+class Climb(NamedTuple):
+    """A fitted mixture, the steps of EM that it took, and whether it settled."""
+
+    mixture: Mixture
+    n_iter: int
+    converged: bool
+
+
+def expect_parts(
+    parts: Sequence[Sorted], mixture: Mixture, each: Callable[..., list[MixtureMoments]]
+) -> MixtureMoments:
+    """Sum the expected moments of parts; `each` maps over them, on one core or on many."""
+    moments = each(lambda i: expect_mixture(parts[i], mixture), list(range(len(parts))))
+    return sum(moments[1:], start=moments[0])
+
+
+def expect_mixture(part: Sorted, mixture: Mixture) -> MixtureMoments:
+    """Take the expected moments of a part of a table: the E-step."""
+    k, p = mixture.means.shape
+    weight, total = np.zeros(k), np.zeros((p, k))
+    cross, gaps = np.zeros((p, p, k)), np.zeros((p, k))
+    loglik = kernels.expect_mixture(*part[:3], flatten([mixture]), weight, total, cross, gaps)
+    lower = np.tril(cross.transpose(2, 0, 1))
+    full = lower + np.tril(lower, -1).transpose(0, 2, 1)
+    return MixtureMoments(len(part.Z), mixture.means, weight, total.T, full, gaps.T, loglik)
+
+
+def maximize_mixture(
+    moments: MixtureMoments, plan: Plan, graphs: tuple[Parents, ...] | None = None
+) -> Mixture:
+    """Best mixture for expected moments: the M-step.
+
+    Covariances are drawn towards the diagonal of the pooled covariance as by `shrinkage` extra
+    rows; with graphs, every node is then regressed on its parents.
+    """
+    count = np.maximum(moments.weight, 1e-9)[:, None]
+    shift = moments.total / count
+    scatter = moments.cross - count[..., None] * shift[:, :, None] * shift[:, None, :]
+    pooled = np.einsum("kii->i", scatter) / moments.n
+    covs = scatter + plan.shrinkage * np.diag(np.maximum(pooled, MIN_VARIANCE))
+    covs /= count[..., None] + plan.shrinkage
+    floor = np.maximum(MIN_VARIANCE - np.einsum("kii->ki", covs), 0.0)
+    covs += floor[:, :, None] * np.eye(covs.shape[1])
+    if graphs is not None:
+        covs = np.stack([project(cov, graph) for cov, graph in zip(covs, graphs, strict=True)])
+    weights = moments.weight + WEIGHT_PRIOR
+    rates = None
+    if plan.informative:
+        overall = (moments.gaps.sum(axis=0) + 0.5) / (moments.n + 1.0)
+        rates = (moments.gaps + GAP_PRIOR * overall) / (moments.weight[:, None] + GAP_PRIOR)
+    return Mixture(weights / weights.sum(), moments.origin + shift, covs, rates, graphs)
+
+
+def project(cov: Array, graph: Parents) -> Array:
+    """Covariance of the network with these arcs that fits a covariance best."""
+    p = len(cov)
+    b, noise = np.zeros((p, p)), np.empty(p)
+    for child, family in enumerate(graph):
+        weights, noise[child], _ = regress(cov, child, family)
+        b[child, list(family)] = weights
+    root = np.linalg.solve(np.eye(p) - b, np.diag(np.sqrt(noise)))
+    return root @ root.T
+
+
+def find_graphs(moments: MixtureMoments, plan: Plan, rng: Generator) -> tuple[Parents, ...] | None:
+    """Arcs of the components: one graph for all (shared), one each (own), or none needed (full)."""
+    if plan.arcs == "full":
+        return None
+    mixture = maximize_mixture(moments, plan)
+    k, p = moments.total.shape
+    if plan.arcs == "shared":
+        within = np.einsum("k,kij->ij", moments.weight, mixture.covs) / moments.n
+        penalty = np.full((p, p), 0.5 * np.log(moments.n))
+        return (bic_search((within, moments.n), penalty, None, rng=rng),) * k
+    return tuple(
+        bic_search((cov, n), np.full((p, p), 0.5 * np.log(max(n, 3.0))), None, rng=rng)
+        for cov, n in zip(mixture.covs, moments.weight, strict=True)
+    )
+
+
+def climb(
+    expect: Callable[[Mixture], MixtureMoments],
+    start: Mixture,
+    plan: Plan,
+    *,
+    rng: Generator,
+    tol: float,
+    max_iter: int,
+) -> Climb:
+    """EM; `expect` may sum over one array or over many. Arcs are searched once, when it settles."""
+    mixture, last = start, -np.inf
+    graphs: tuple[Parents, ...] | None = None
+    for n_iter in range(1, max_iter + 1):
+        moments = expect(mixture)
+        settled = moments.loglik - last <= tol * moments.n
+        last = moments.loglik
+        if settled and (plan.arcs == "full" or graphs is not None):
+            return Climb(mixture, n_iter, converged=True)
+        if settled:
+            graphs, last = find_graphs(moments, plan, rng), -np.inf
+        mixture = maximize_mixture(moments, plan, graphs)
+    return Climb(mixture, max_iter, converged=False)

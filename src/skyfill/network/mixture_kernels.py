@@ -1,0 +1,325 @@
+"""Compiled kernels of mixtures: every component of every fit for every row.
+
+The formulas are those of kernels.py. Components are the last axis of every array, so that each step
+is done for all of them at once by vector instructions. Rows are sorted by their pattern of gaps:
+factorisations are made once per run of equal patterns, and runs of length one cost little more.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from skyfill.network._array import Array, IntArray
+from skyfill.network.kernels import REORDER
+from skyfill.network.margin import GRID_REACH, GRID_SIZE
+
+# Components of less than this responsibility are left out of moments and posteriors. Each cell of a
+# posterior then misses less than this share per component of its distribution.
+NEGLIGIBLE = 1e-5
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+class Components(NamedTuple):
+    """All components of all fits as flat arrays; fit f has components bounds[f] to bounds[f+1]."""
+
+    means: Array  # (p, c)
+    precisions: Array  # (p, p, c)
+    log_norms: Array  # (c,): log weight - half the log determinant of the covariance
+    log_lost: Array  # (p, c): log probability that a cell is a gap; 0 where gaps are ignorable
+    log_seen: Array  # (p, c)
+    bounds: IntArray  # (fits + 1,)
+
+
+@njit(cache=True, nogil=True)
+def find_lost(x, lost):  # type: ignore[no-untyped-def]
+    """List the gaps of a row; return their number."""
+    count = 0
+    for j in range(x.size):
+        if np.isnan(x[j]):
+            lost[count] = j
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def invert_factors(precisions, lost, count, w, log_w):  # type: ignore[no-untyped-def]
+    """Inverse Cholesky factors W of the lost blocks; add log|W|."""
+    size = log_w.size
+    for i in range(count):
+        for j in range(i + 1):
+            for k in range(size):
+                w[i, j, k] = precisions[lost[i], lost[j], k]
+            for h in range(j):
+                for k in range(size):
+                    w[i, j, k] -= w[i, h, k] * w[j, h, k]
+            if i == j:
+                for k in range(size):
+                    w[i, i, k] = 1.0 / np.sqrt(max(w[i, i, k], 1e-300))
+                    log_w[k] += np.log(w[i, i, k])
+            else:
+                for k in range(size):
+                    w[i, j, k] *= w[j, j, k]
+    for j in range(count):
+        for i in range(j + 1, count):
+            for k in range(size):
+                w[i, j, k] *= -w[j, j, k]
+            for h in range(j + 1, i):
+                for k in range(size):
+                    w[i, j, k] -= w[i, h, k] * w[h, j, k]
+            for k in range(size):
+                w[i, j, k] *= w[i, i, k]
+
+
+@njit(cache=True, nogil=True)
+def prepare(x, lost, count, components, w, log_w):  # type: ignore[no-untyped-def]
+    """Factorise a pattern for every component; log_w becomes all of the log density but -quad/2."""
+    means, precisions, log_norms, log_lost, log_seen, _ = components
+    constant = 0.5 * (x.size - count) * np.log(2.0 * np.pi)
+    for k in range(log_norms.size):
+        log_w[k] = log_norms[k] - constant
+    for j in range(x.size):
+        gap = np.isnan(x[j])
+        for k in range(log_norms.size):
+            log_w[k] += log_lost[j, k] if gap else log_seen[j, k]
+    invert_factors(precisions, lost, count, w, log_w)
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def complete(x, components, lost, count, w, c, z, quad):  # type: ignore[no-untyped-def]
+    """Fill c with x - mean, its lost part with the posterior mean; quad with c^T precision c."""
+    means, precisions = components[0], components[1]
+    size = quad.size
+    quad[:] = 0.0
+    gap = 0
+    lost[count] = -1
+    for j in range(x.size):
+        if j == lost[gap]:
+            gap += 1
+            c[j, :] = 0.0
+            continue
+        for k in range(size):
+            c[j, k] = x[j] - means[j, k]
+            z[0, k] = 0.5 * precisions[j, j, k] * c[j, k]
+        for i in range(j):
+            for k in range(size):
+                z[0, k] += precisions[j, i, k] * c[i, k]
+        for k in range(size):
+            quad[k] += 2.0 * z[0, k] * c[j, k]
+    for i in range(count):
+        z[i, :] = 0.0
+        for j in range(x.size):
+            for k in range(size):
+                z[i, k] += precisions[lost[i], j, k] * c[j, k]
+    for i in range(count - 1, -1, -1):
+        for k in range(size):
+            z[i, k] *= w[i, i, k]
+        for h in range(i):
+            for k in range(size):
+                z[i, k] += w[i, h, k] * z[h, k]
+        for k in range(size):
+            quad[k] -= z[i, k] * z[i, k]
+    for i in range(count):
+        for h in range(i, count):
+            for k in range(size):
+                c[lost[i], k] -= w[h, i, k] * z[h, k]
+
+
+@njit(cache=True, nogil=True)
+def normalize(logs, bounds):  # type: ignore[no-untyped-def]
+    """Turn log densities into responsibilities within each fit, over the number of fits.
+
+    Return the log of the mean density over fits.
+    """
+    fits = bounds.size - 1
+    best, total = -np.inf, 0.0
+    for f in range(fits):
+        top = -np.inf
+        for k in range(bounds[f], bounds[f + 1]):
+            top = max(top, logs[k])
+        s = 0.0
+        for k in range(bounds[f], bounds[f + 1]):
+            logs[k] = np.exp(logs[k] - top) if logs[k] > top - 30.0 else 0.0
+            s += logs[k]
+        for k in range(bounds[f], bounds[f + 1]):
+            logs[k] /= s * fits
+        value = top + np.log(s)
+        if value > best:
+            total = total * np.exp(best - value) + 1.0
+            best = value
+        else:
+            total += np.exp(value - best)
+    return best + np.log(total / fits)
+
+
+@njit(cache=True, nogil=True)
+def weigh_rows(X, order, starts, components, first_gap, resp, mean, sd, loglik):  # type: ignore[no-untyped-def]
+    """Write each row's responsibilities and likelihood, and per gap and component mean and sd.
+
+    Gaps are numbered in row order: those of row r start at first_gap[r].
+    """
+    means, bounds = components[0], components[5]
+    p, size = means.shape
+    lost, w = np.empty(p + 1, np.int64), np.empty((p, p, size))
+    log_w, c, z = np.empty(size), np.empty((p, size)), np.empty((p, size))
+    for g in range(starts.size - 1):
+        count = find_lost(X[order[starts[g]]], lost)
+        prepare(X[order[starts[g]]], lost, count, components, w, log_w)
+        for a in range(starts[g], starts[g + 1]):
+            r = order[a]
+            complete(X[r], components, lost, count, w, c, z, resp[r])
+            for k in range(size):
+                resp[r, k] = log_w[k] - 0.5 * resp[r, k]
+            loglik[r] = normalize(resp[r], bounds)
+            for i in range(count):
+                j, gap = lost[i], first_gap[r] + i
+                sd[gap, :] = 0.0
+                for h in range(i, count):
+                    for k in range(size):
+                        sd[gap, k] += w[h, i, k] * w[h, i, k]
+                for k in range(size):
+                    mean[gap, k] = means[j, k] + c[j, k]
+                    sd[gap, k] = np.sqrt(sd[gap, k])
+
+
+@njit(cache=True, nogil=True)
+def look_up(table, score):  # type: ignore[no-untyped-def]
+    """Value of a tabulated margin at a normal score; linear between and beyond the entries."""
+    at = (score + GRID_REACH) * ((GRID_SIZE - 1) / (2 * GRID_REACH))
+    i = int(min(max(at, 0.0), GRID_SIZE - 2.0))
+    return table[i] + (at - i) * (table[i + 1] - table[i])
+
+
+@njit(cache=True, nogil=True)
+def fill_gaps(row_of, column_of, resp, mean, sd, grids, out, spread):  # type: ignore[no-untyped-def]
+    """Write the mean and sd of each gap on the scale of the tables, by quadrature."""
+    for g in range(row_of.size):
+        r, j = row_of[g], column_of[g]
+        total, first, second = 0.0, 0.0, 0.0
+        for k in range(resp.shape[1]):
+            if resp[r, k] > NEGLIGIBLE:
+                total += resp[r, k]
+                for q in range(_NODES.size):
+                    value = look_up(grids[j], mean[g, k] + sd[g, k] * _NODES[q])
+                    first += resp[r, k] * _WEIGHTS[q] * value
+                    second += resp[r, k] * _WEIGHTS[q] * value * value
+        first /= total
+        out[r, j] = first
+        spread[r, j] = np.sqrt(max(second / total - first * first, 0.0))
+
+
+@njit(cache=True, nogil=True)
+def mixture_cdf(score, resp, mean, sd):  # type: ignore[no-untyped-def]
+    """Probability that a gap's normal score lies below."""
+    total, below = 0.0, 0.0
+    for k in range(resp.size):
+        if resp[k] > NEGLIGIBLE:
+            total += resp[k]
+            below += resp[k] * 0.5 * math.erfc(-(score - mean[k]) / (sd[k] * np.sqrt(2.0)))
+    return below / total
+
+
+@njit(cache=True, nogil=True)
+def gap_levels(row_of, resp, mean, sd, scores, out):  # type: ignore[no-untyped-def]
+    """Write the probability that each gap's normal score lies below a given one."""
+    for g in range(row_of.size):
+        out[g] = mixture_cdf(scores[g], resp[row_of[g]], mean[g], sd[g])
+
+
+@njit(cache=True, nogil=True)
+def gap_quantiles(row_of, column_of, resp, mean, sd, grids, levels, out):  # type: ignore[no-untyped-def]
+    """Write quantiles of each gap: a monotone map keeps them, so they are found by bisection.
+
+    `levels` has a row per column.
+    """
+    for g in range(row_of.size):
+        r, j = row_of[g], column_of[g]
+        lowest, highest = np.inf, -np.inf
+        for k in range(resp.shape[1]):
+            if resp[r, k] > NEGLIGIBLE:
+                lowest = min(lowest, mean[g, k] - 8.0 * sd[g, k])
+                highest = max(highest, mean[g, k] + 8.0 * sd[g, k])
+        for q in range(levels.shape[1]):
+            low, high = lowest, highest
+            for _ in range(40):
+                middle = 0.5 * (low + high)
+                if mixture_cdf(middle, resp[r], mean[g], sd[g]) < levels[j, q]:
+                    low = middle
+                else:
+                    high = middle
+            out[q, r, j] = look_up(grids[j], 0.5 * (low + high))
+
+
+@njit(cache=True, nogil=True)
+def draw_gaps(X, order, starts, components, resp, first_gap, uniform, normal, grids, out):  # type: ignore[no-untyped-def]
+    """Write joint draws: a component by its responsibility, then its Gaussian, then the margins."""
+    means = components[0]
+    p, size = means.shape
+    lost, w = np.empty(p + 1, np.int64), np.empty((p, p, size))
+    log_w, quad = np.empty(size), np.empty(size)
+    c, z = np.empty((p, size)), np.empty((p, size))
+    for g in range(starts.size - 1):
+        count = find_lost(X[order[starts[g]]], lost)
+        prepare(X[order[starts[g]]], lost, count, components, w, log_w)
+        for a in range(starts[g], starts[g + 1]):
+            r = order[a]
+            complete(X[r], components, lost, count, w, c, z, quad)
+            for t in range(out.shape[0]):
+                k = choose(resp[r], uniform[t, r])
+                for i in range(count):
+                    noise = 0.0
+                    for h in range(i, count):
+                        noise += w[h, i, k] * normal[t, first_gap[r] + h]
+                    j = lost[i]
+                    out[t, r, j] = look_up(grids[j], means[j, k] + c[j, k] + noise)
+
+
+@njit(cache=True, nogil=True)
+def choose(resp, uniform):  # type: ignore[no-untyped-def]
+    """Index of the component in whose share of the unit interval a number lies."""
+    left = uniform
+    for k in range(resp.size):
+        left -= resp[k]
+        if left < 0.0:
+            return k
+    return np.argmax(resp)
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def expect_mixture(X, order, starts, components, weight, total, cross, gaps):  # type: ignore[no-untyped-def]
+    """Add the expected moments of each component of one fit; return the log-likelihood."""
+    p, size = components[0].shape
+    lost, w = np.empty(p + 1, np.int64), np.empty((p, p, size))
+    c, z = np.empty((p, size)), np.empty((p, size))
+    log_w, r, mine = np.empty(size), np.empty(size), np.empty(size)
+    loglik = 0.0
+    for g in range(starts.size - 1):
+        count = find_lost(X[order[starts[g]]], lost)
+        prepare(X[order[starts[g]]], lost, count, components, w, log_w)
+        mine[:] = 0.0
+        for a in range(starts[g], starts[g + 1]):
+            complete(X[order[a]], components, lost, count, w, c, z, r)
+            for k in range(size):
+                r[k] = log_w[k] - 0.5 * r[k]
+            loglik += normalize(r, components[5])
+            for k in range(size):
+                mine[k] += r[k]
+            for i in range(p):
+                for k in range(size):
+                    z[0, k] = r[k] * c[i, k]
+                    total[i, k] += z[0, k]
+                for j in range(i + 1):
+                    for k in range(size):
+                        cross[i, j, k] += z[0, k] * c[j, k]
+        for k in range(size):
+            weight[k] += mine[k]
+        for i in range(count):
+            for k in range(size):
+                gaps[lost[i], k] += mine[k]
+            for j in range(i + 1):
+                for h in range(i, count):
+                    for k in range(size):
+                        cross[lost[i], lost[j], k] += mine[k] * w[h, i, k] * w[h, j, k]
+    return loglik

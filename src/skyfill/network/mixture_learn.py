@@ -1,0 +1,311 @@
+"""Learn mixtures of networks from a table with gaps: margins, plan by held-out likelihood, fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from skyfill.network._array import Array, Rng, as_table, check_names
+from skyfill.network.margin import fit_margin, identity_margin
+from skyfill.network.mixture import ROWS_AT_ONCE, Mixture, MixtureNetwork, sort_rows
+from skyfill.network.mixture_em import (
+    Climb,
+    MixtureMoments,
+    Plan,
+    climb,
+    expect_parts,
+    maximize_mixture,
+)
+from skyfill.network.posterior import Joint, draws, expect, find_gaps
+from skyfill.network.standard import check_seen
+from skyfill.network.structural_em import saturated_cov
+from skyfill.threads import map_threads, one_blas_thread
+
+# Components tried, in this order, while held-out likelihood rises; and shrinkages at the best.
+COMPONENTS = (1, 2, 4, 8, 12, 16, 24, 32, 48)
+SHRINKAGES = (2.0, 5.0, 10.0, 25.0)
+FIRST_SHRINKAGE = 5.0
+# Rows that the plan is chosen on, and the share of them held out.
+PLAN_ROWS, HELD_OUT = 6000, 0.25
+# With fewer rows than this nothing can be held out: the first of all choices is taken.
+LEAST_ROWS = 12
+# Tables with fewer rows than this give too few held-out cells to calibrate with.
+CALIBRATION_ROWS = 200
+CALIBRATION_FITS, CALIBRATION_STEPS, CALIBRATION_PRIOR, HIDDEN = 4, 41, 60.0, 0.2
+# The averaged fits have between these shares of the chosen number of components.
+SPREAD = (0.6, 1.2)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A learned mixture, the plan that held-out likelihood chose, and what each trial scored."""
+
+    network: MixtureNetwork
+    plan: Plan
+    trials: tuple[tuple[Plan, float], ...]
+    n_iter: int
+    converged: bool
+
+
+def learn_mixture(  # noqa: PLR0913 - every option of the model
+    X: ArrayLike,
+    names: Sequence[str] | None = None,
+    *,
+    n_components: int | str = "auto",
+    shrinkage: float | str = "auto",
+    arcs: str = "full",
+    gaps: str = "ignorable",
+    margins: bool = True,
+    n_fits: int = 8,
+    tol: float = 1e-4,
+    max_iter: int = 200,
+    rng: Rng = 0,
+) -> Learned:
+    """Learn a mixture of networks; what is "auto" is chosen by held-out likelihood.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+        NaN is a gap.
+    names : sequence of str, optional
+        Names of the columns.
+    n_components : int or "auto"
+        Components of a fit.
+    shrinkage : float or "auto"
+        Extra rows by which covariances are drawn towards the diagonal.
+    arcs : {"full", "shared", "own", "auto"}
+        Components with full covariances, with one graph for all, or with a graph each.
+    gaps : {"ignorable", "informative", "auto"}
+        Whether every component has its own probability that a cell is a gap, so that the pattern
+        of gaps tells about the row.
+    margins : bool
+        Map columns to normal scores first; otherwise they are only standardised.
+    n_fits : int
+        Fits from different starts that are averaged.
+    tol, max_iter : float, int
+        EM stops when a step gains less than `tol` per row, or after `max_iter` steps.
+    rng : int, numpy.random.Generator or None
+        The same seed gives the same model on any number of threads.
+
+    Returns
+    -------
+    Learned
+        `network` (a MixtureNetwork), `plan`, `trials` and `converged`.
+    """
+    X = as_table(X)
+    names = check_names(names, X.shape[1])
+    check_seen(X, names)
+    for what, value in (("n_components", n_components), ("n_fits", n_fits)):
+        if not isinstance(value, str) and value < 1:
+            raise ValueError(f"{what} must be at least 1, not {value}")
+    rng = np.random.default_rng(rng)
+    make = fit_margin if margins else identity_margin
+    maps = tuple(make(column[~np.isnan(column)]) for column in X.T)
+    bare = MixtureNetwork(names, maps, ())
+    Z = bare.scores(X)
+    with one_blas_thread():
+        plan, trials = choose_plan(Z, _asked(n_components, shrinkage, arcs, gaps), rng)
+        plans = _spread(plan, n_fits, n_components == "auto")
+        seeds = rng.spawn(n_fits)
+
+        def fit(i: int) -> Climb:
+            return fit_mixture(Z, plans[i], seeds[i], tol=tol, max_iter=max_iter)
+
+        fits = map_threads(fit, list(range(n_fits)))
+        levels = calibrate(bare, X, plan, rng) if len(X) >= CALIBRATION_ROWS else None
+    network = MixtureNetwork(names, maps, tuple(fit.mixture for fit in fits), levels)
+    n_iter = max(fit.n_iter for fit in fits)
+    return Learned(network, plan, trials, n_iter, all(fit.converged for fit in fits))
+
+
+ARCS, GAPS = ("full", "shared", "own"), ("ignorable", "informative")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Choices that are open: the values that each part of a plan may take."""
+
+    components: tuple[int, ...]
+    shrinkages: tuple[float, ...]
+    arcs: tuple[str, ...]
+    gaps: tuple[str, ...]
+
+
+def _asked(n_components: int | str, shrinkage: float | str, arcs: str, gaps: str) -> Asked:
+    for value, known, what in ((arcs, ARCS, "arcs"), (gaps, GAPS, "gaps")):
+        if value not in (*known, "auto"):
+            raise ValueError(f"{what} must be one of {', '.join(known)} or auto, not {value!r}")
+    return Asked(
+        COMPONENTS if isinstance(n_components, str) else (n_components,),
+        SHRINKAGES if isinstance(shrinkage, str) else (float(shrinkage),),
+        ARCS if arcs == "auto" else (arcs,),
+        GAPS if gaps == "auto" else (gaps,),
+    )
+
+
+def choose_plan(
+    Z: Array, asked: Asked, rng: Generator
+) -> tuple[Plan, tuple[tuple[Plan, float], ...]]:
+    """Settle one part of the plan after the other by held-out observed-data likelihood per row."""
+    first = FIRST_SHRINKAGE if FIRST_SHRINKAGE in asked.shrinkages else asked.shrinkages[0]
+    plan = Plan(asked.components[0], first, asked.arcs[0], asked.gaps[0] == "informative")
+    if len(Z) < LEAST_ROWS:
+        return plan._replace(n_components=min(plan.n_components, len(Z))), ()
+    rows = rng.permutation(len(Z))[:PLAN_ROWS]
+    n_held = max(int(HELD_OUT * len(rows)), 1)
+    held, train = Z[rows[:n_held]], Z[rows[n_held:]]
+    seed = int(rng.integers(2**31))
+    scores: dict[Plan, float] = {}
+
+    def score(trial: Plan) -> float:
+        if trial not in scores:
+            fit = fit_mixture(train, trial, np.random.default_rng(seed), each=map_threads)
+            scores[trial] = held_out(fit.mixture, held, train)
+        return scores[trial]
+
+    # A component has as many parameters as two rows per column at least.
+    usable = [k for k in asked.components if k == 1 or 2 * k * Z.shape[1] <= len(train)]
+    tried = usable if len(asked.components) > 1 else asked.components
+    plan = _rise([plan._replace(n_components=k) for k in tried], score)
+    plan = _best([plan._replace(shrinkage=a) for a in asked.shrinkages], score)
+    plan = _best([plan._replace(arcs=arcs) for arcs in asked.arcs], score)
+    plan = _best([plan._replace(informative=g == "informative") for g in asked.gaps], score)
+    return plan, tuple(scores.items())
+
+
+def _best(plans: list[Plan], score: Callable[[Plan], float]) -> Plan:
+    return plans[0] if len(plans) == 1 else max(plans, key=score)
+
+
+def _rise(plans: list[Plan], score: Callable[[Plan], float]) -> Plan:
+    """Try plans in order; stop when two in a row are worse than the best."""
+    if len(plans) == 1:
+        return plans[0]
+    best, idle = plans[0], 0
+    for plan in plans:
+        better = score(plan) > score(best)
+        best, idle = (plan, 0) if better else (best, idle + (plan != best))
+        if idle == 2:
+            break
+    return best
+
+
+def held_out(mixture: Mixture, held: Array, train: Array) -> float:
+    """Mean log-likelihood of held-out rows and their patterns of gaps.
+
+    Where gaps are ignorable, each column has one probability of a gap for all rows: so the two
+    kinds of mixture are compared on the same data.
+    """
+    value = expect_parts(split(held), mixture, map_threads).loglik / len(held)
+    if mixture.gap_rates is None:
+        rate = (np.isnan(train).sum(axis=0) + 0.5) / (len(train) + 1.0)
+        lost = np.isnan(held).mean(axis=0)
+        value += float((lost * np.log(rate) + (1 - lost) * np.log1p(-rate)).sum())
+    return value
+
+
+def calibrate(bare: MixtureNetwork, X: Array, plan: Plan, rng: Generator) -> Array:
+    """Levels of the posterior at which hidden cells of held-out rows really lie, per column.
+
+    Columns with few such cells borrow from all columns, and all from the ideal.
+    """
+    rows = rng.permutation(len(X))[: 2 * PLAN_ROWS]
+    n_held = int(HELD_OUT * len(rows))
+    held, train = X[rows[:n_held]], X[rows[n_held:]]
+    fits = [fit_mixture(bare.scores(train), plan, seed) for seed in rng.spawn(CALIBRATION_FITS)]
+    trial = MixtureNetwork(bare.names, bare.margins, tuple(fit.mixture for fit in fits))
+    hidden = rng.random(held.shape) < HIDDEN
+    hidden[np.isnan(np.where(hidden, np.nan, held)).all(axis=1)] = False
+    pit = trial.pit(np.where(hidden, np.nan, held), held, rng)
+    steps = np.linspace(0.0, 1.0, CALIBRATION_STEPS)
+    everywhere = _blend(pit[hidden & ~np.isnan(held)], steps, steps)
+    columns = (pit[hidden[:, j] & ~np.isnan(held[:, j]), j] for j in range(X.shape[1]))
+    return np.stack([_blend(found, steps, everywhere) for found in columns])
+
+
+def _blend(found: Array, steps: Array, prior: Array) -> Array:
+    """Quantiles of the levels found, drawn towards a prior as by some extra cells; ends stay."""
+    if not found.size:
+        return prior
+    share = found.size / (found.size + CALIBRATION_PRIOR)
+    out = share * np.quantile(found, steps) + (1 - share) * prior
+    out[0], out[-1] = 0.0, 1.0
+    return out
+
+
+def _spread(plan: Plan, n_fits: int, vary: bool) -> list[Plan]:
+    """Plans of the averaged fits: different numbers of components make them differ more."""
+    if not vary or n_fits == 1 or plan.n_components < 4:
+        return [plan] * n_fits
+    shares = np.linspace(*SPREAD, n_fits)
+    return [plan._replace(n_components=round(share * plan.n_components)) for share in shares]
+
+
+def split(Z: Array) -> list[Any]:
+    """Cut a table into parts with their rows sorted by pattern."""
+    return [sort_rows(Z[a : a + ROWS_AT_ONCE]) for a in range(0, len(Z), ROWS_AT_ONCE)]
+
+
+def _one_by_one(work: Callable[..., Any], items: list[int]) -> list[Any]:
+    return [work(item) for item in items]
+
+
+def fit_mixture(
+    Z: Array,
+    plan: Plan,
+    rng: Generator,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 200,
+    each: Callable[..., list[Any]] = _one_by_one,
+) -> Climb:
+    """Fit one mixture from one start."""
+    parts = split(Z)
+    start = maximize_mixture(_first_moments(Z, plan, rng), plan)
+    return climb(
+        lambda params: expect_parts(parts, params, each),
+        start,
+        plan,
+        rng=rng,
+        tol=tol,
+        max_iter=max_iter,
+    )
+
+
+def _first_moments(Z: Array, plan: Plan, rng: Generator) -> MixtureMoments:
+    """Moments of clusters of the rows, completed by one draw from a single Gaussian."""
+    full = _complete(Z, rng)
+    k = min(plan.n_components, len(np.unique(full[:PLAN_ROWS], axis=0)))
+    labels = _cluster(full, k, rng)
+    member = (labels[:, None] == np.arange(k)).astype(np.float64)
+    return MixtureMoments(
+        len(Z),
+        np.zeros((k, Z.shape[1])),
+        member.sum(axis=0),
+        member.T @ full,
+        np.einsum("nk,ni,nj->kij", member, full, full, optimize=True),
+        member.T @ np.isnan(Z),
+        -np.inf,
+    )
+
+
+def _complete(Z: Array, rng: Generator) -> Array:
+    gaps = find_gaps(Z, tuple(str(j) for j in range(Z.shape[1])))
+    cov = saturated_cov(lambda joint: expect(gaps, joint), Z.shape[1])
+    joint = Joint.from_cov(np.nanmean(Z, axis=0), cov)
+    return draws(gaps, joint, rng.standard_normal((1, int(np.isnan(Z).sum()))))[0]
+
+
+def _cluster(full: Array, k: int, rng: Generator) -> Array:
+    if k == 1:
+        return np.zeros(len(full))
+    from sklearn.cluster import KMeans
+
+    seed = int(rng.integers(2**31))
+    means = KMeans(k, n_init=1, max_iter=20, random_state=seed).fit(full)
+    return means.labels_
