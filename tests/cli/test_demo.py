@@ -9,7 +9,13 @@ from skyfill.cli import main
 def test_the_demo_prints_arcs_filled_values_and_errors():
     said = CliRunner().invoke(main, ["demo"])
     assert said.exit_code == 0, said.output
-    for words in ("1833 objects", "Strongest arcs", "Some filled values", "rms error", "within 1 sd"):
+    for words in (
+        "1833 objects",
+        "Strongest arcs",
+        "Some filled values",
+        "rms error",
+        "within 1 sd",
+    ):
         assert words in said.stdout
 
 
