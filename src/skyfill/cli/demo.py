@@ -23,7 +23,7 @@ class Result(NamedTuple):
     n_rounds: int
 
 
-@click.command()
+@click.command("demo", epilog="Example: skyfill demo --seed 1 --score k2")
 @click.option("--seed", default=0, show_default=True, help="Seed of the field and of the search.")
 @click.option(
     "--score",
@@ -39,9 +39,6 @@ def command(seed: int, score: str, as_json: bool) -> None:
     The table is a simulated field of the Large Magellanic Cloud: a base catalog joined with SAGE,
     2MASS and UBVI, which cover parts of it down to their limits. The truth is known, so that the
     filled values can be judged.
-
-    \b
-    Example: skyfill demo --seed 1 --score k2
     """
     click.echo("simulating a field, learning a network from it ...", err=True)
     result = _run(seed, score)

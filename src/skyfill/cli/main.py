@@ -12,7 +12,10 @@ from skyfill.errors import SkyfillError
 # so that `skyfill --help` starts at once.
 COMMANDS = {
     "demo": ("skyfill.cli.demo", "Learn a network from a simulated table with gaps and fill it."),
-    "inspect": ("skyfill.cli.inspect", "List columns, roles, gaps and suspicious values of a table."),
+    "inspect": (
+        "skyfill.cli.inspect",
+        "List columns, roles, gaps and suspicious values.",
+    ),
     "match": ("skyfill.cli.match", "Join catalogues on the sky into one table with gaps."),
     "data": ("skyfill.cli.data", "List and fetch public tables; simulate a field."),
 }
