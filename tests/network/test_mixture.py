@@ -156,7 +156,9 @@ def test_em_never_lowers_the_penalised_likelihood(seed):
     rng = np.random.default_rng(seed)
     Z = lose(rng.normal(size=(120, 3)) + 3 * rng.integers(0, 2, (120, 1)), 0.3, seed)
     plan = Plan(2, 0.0)
-    mixture, part, trace = random_mixture(rng, 2, 3), sort_rows(Z), []
+    part, trace = sort_rows(Z), []
+    means = np.array([[0.0, 0.5, 0.0], [3.0, 2.5, 3.0]])
+    mixture = Mixture(np.array([0.5, 0.5]), means, np.repeat(np.eye(3)[None], 2, 0), None, None)
     for _ in range(30):
         moments = expect_mixture(part, mixture)
         trace.append(moments.loglik + WEIGHT_PRIOR * np.log(mixture.weights).sum())

@@ -99,8 +99,9 @@ def maximize_mixture(
     pooled = np.einsum("kii->i", scatter) / moments.n
     covs = scatter + plan.shrinkage * np.diag(np.maximum(pooled, MIN_VARIANCE))
     covs /= count[..., None] + plan.shrinkage
-    floor = np.maximum(MIN_VARIANCE - np.einsum("kii->ki", covs), 0.0)
-    covs += floor[:, :, None] * np.eye(covs.shape[1])
+    # A component of fewer rows than columns has no spread in some direction: give it a little.
+    lack = np.maximum(MIN_VARIANCE - np.linalg.eigvalsh(covs)[:, 0], 0.0)
+    covs += lack[:, None, None] * np.eye(covs.shape[1])
     if graphs is not None:
         covs = np.stack([project(cov, graph) for cov, graph in zip(covs, graphs, strict=True)])
     weights = moments.weight + WEIGHT_PRIOR
