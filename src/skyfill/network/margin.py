@@ -8,6 +8,7 @@ the map is linear.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +34,27 @@ class Margin:
 
     def to_normal(self, values: Array) -> Array:
         """Give values' normal scores; an atom gets the mean of its interval; NaN stays NaN."""
-        first = np.searchsorted(self.x, values, side="left")
-        last = np.searchsorted(self.x, values, side="right") - 1
         scores = np.interp(values, self.x, self.z)
-        tie = last > first
-        if tie.any():
-            scores[tie] = _mean_score(self.z[first[tie]], self.z[last[tie]])
+        atoms, means = self._atoms
+        if atoms.size:
+            at = np.minimum(np.searchsorted(atoms, values), atoms.size - 1)
+            scores = np.where(atoms[at] == values, means[at], scores)
         low, high = values < self.x[0], values > self.x[-1]
-        scores[low] = self.z[0] + (values[low] - self.x[0]) / self._slope(0)
-        scores[high] = self.z[-1] + (values[high] - self.x[-1]) / self._slope(1)
+        scores[low] = self.z[0] + (values[low] - self.x[0]) / self._slopes[0]
+        scores[high] = self.z[-1] + (values[high] - self.x[-1]) / self._slopes[1]
         return np.clip(scores, -GRID_REACH, GRID_REACH)
+
+    @cached_property
+    def _atoms(self) -> tuple[Array, Array]:
+        """Values that have an interval of scores, and the mean of each."""
+        x, first, count = np.unique(self.x, return_index=True, return_counts=True)
+        tie = count > 1
+        first, last = first[tie], (first + count - 1)[tie]
+        return x[tie], _mean_score(self.z[first], self.z[last])
+
+    @cached_property
+    def _slopes(self) -> tuple[float, float]:
+        return self._slope(0), self._slope(1)
 
     def score_interval(self, values: Array) -> tuple[Array, Array]:
         """Lowest and highest scores that give a value: they differ for an atom only."""
@@ -58,8 +70,8 @@ class Margin:
         """Values with these normal scores."""
         out = np.interp(scores, self.z, self.x)
         low, high = scores < self.z[0], scores > self.z[-1]
-        out[low] = self.x[0] + (scores[low] - self.z[0]) * self._slope(0)
-        out[high] = self.x[-1] + (scores[high] - self.z[-1]) * self._slope(1)
+        out[low] = self.x[0] + (scores[low] - self.z[0]) * self._slopes[0]
+        out[high] = self.x[-1] + (scores[high] - self.z[-1]) * self._slopes[1]
         return out
 
     def grid(self) -> Array:

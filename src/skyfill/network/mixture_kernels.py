@@ -48,6 +48,7 @@ def find_lost(x, lost):  # type: ignore[no-untyped-def]
 def invert_factors(precisions, lost, count, w, log_w):  # type: ignore[no-untyped-def]
     """Inverse Cholesky factors W of the lost blocks; add log|W|."""
     size = log_w.size
+    det = np.ones(size)  # one logarithm per component, not one per gap
     for i in range(count):
         for j in range(i + 1):
             for k in range(size):
@@ -55,13 +56,16 @@ def invert_factors(precisions, lost, count, w, log_w):  # type: ignore[no-untype
             for h in range(j):
                 for k in range(size):
                     w[i, j, k] -= w[i, h, k] * w[j, h, k]
-            if i == j:
-                for k in range(size):
-                    w[i, i, k] = 1.0 / np.sqrt(max(w[i, i, k], 1e-300))
-                    log_w[k] += np.log(w[i, i, k])
-            else:
+            if i != j:
                 for k in range(size):
                     w[i, j, k] *= w[j, j, k]
+        for k in range(size):
+            w[i, i, k] = 1.0 / np.sqrt(max(w[i, i, k], 1e-300))
+            det[k] *= w[i, i, k]
+        if i == count - 1 or i % 8 == 7:  # before the products run out of range
+            for k in range(size):
+                log_w[k] += np.log(det[k])
+                det[k] = 1.0
     for j in range(count):
         for i in range(j + 1, count):
             for k in range(size):
