@@ -5,6 +5,7 @@ __all__ = [
     "ConvergenceWarning",
     "DataError",
     "GraphError",
+    "ModelError",
     "RegularizationWarning",
     "SkyfillError",
 ]
@@ -32,3 +33,7 @@ class RegularizationWarning(UserWarning):
 
 class CatalogError(SkyfillError, ValueError):
     """A table file, column, unit or role that cannot be used as asked."""
+
+
+class ModelError(SkyfillError, ValueError):
+    """A model file that is damaged, hostile or of an unknown version."""

@@ -36,18 +36,19 @@ class Reason(StrEnum):
 
     ``unmatched``: no counterpart inside the survey's footprint; ``uncovered``: outside it;
     ``undetected``: fainter than a limit, which a column of role `limit` keeps; ``rejected``:
-    flagged, or a declared sentinel.
+    flagged, or a declared sentinel; ``filled``: it was missing, and a model has filled it.
 
     Examples
     --------
     >>> [str(reason) for reason in Reason]
-    ['unmatched', 'uncovered', 'undetected', 'rejected']
+    ['unmatched', 'uncovered', 'undetected', 'rejected', 'filled']
     """
 
     UNMATCHED = "unmatched"
     UNCOVERED = "uncovered"
     UNDETECTED = "undetected"
     REJECTED = "rejected"
+    FILLED = "filled"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,13 @@ COMMANDS = {
         "List columns, roles, gaps and suspicious values.",
     ),
     "match": ("skyfill.cli.match", "Join catalogues on the sky into one table with gaps."),
+    "train": ("skyfill.cli.train", "Learn a model from a catalogue with gaps."),
+    "impute": ("skyfill.cli.impute", "Fill the gaps of a catalogue with a model."),
+    "show": ("skyfill.cli.show", "Print what is in a model."),
+    "evaluate": (
+        "skyfill.cli.evaluate",
+        "Hide cells of a catalogue; compare how methods fill them.",
+    ),
     "data": ("skyfill.cli.data", "List and fetch public tables; simulate a field."),
 }
 

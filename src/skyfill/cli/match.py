@@ -92,7 +92,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         n_controls=options["controls"],
     )
     table, reports = join_surveys(base.table, surveys, rules, positions=base.positions())
-    provenance = Provenance(_as_typed(context), inputs=_inputs(options))
+    provenance = Provenance(as_typed(context), inputs=_inputs(options))
     write_table(table, options["output"], provenance=provenance)
     _tell(reports, as_json=options["as_json"])
     shape = f"{len(table)} rows, {len(table.names)} columns"
@@ -178,7 +178,7 @@ def _number(text: str, option: str, kind: str) -> float:
         raise CatalogError(f"{option} {text}: {text!r} is not a number ({kind})") from None
 
 
-def _as_typed(context: click.Context) -> str:
+def as_typed(context: click.Context) -> str:
     """Give the command as the user would type it."""
     words = context.command_path.split()
     for parameter in context.command.params:

@@ -1,0 +1,196 @@
+"""Scores of filled values: closed forms, lower is better unless it is a share.
+
+Arrays are of one shape, except that quantiles and draws have one more axis in front. CRPS and
+log score are proper (Gneiting & Raftery 2007): on average nothing beats the true distribution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def nrmse(filled: Array, true: Array, mask: Mask) -> Array:
+    """Root mean squared error of each column over its standard deviation.
+
+    As in Pichara & Protopapas (2013): ``sqrt(mean((filled - true)**2) / var(true))``; the mean
+    runs over the hidden cells, the variance over all seen cells of the column.
+
+    Parameters
+    ----------
+    filled, true : arrays of shape (n, p)
+    mask : boolean array of shape (n, p)
+        The cells that were hidden.
+
+    Returns
+    -------
+    array of shape (p,)
+        NaN for a column without hidden cells or without variance. The paper's number for a table
+        is the mean over columns.
+
+    Examples
+    --------
+    >>> true = np.array([[1.0], [3.0]])
+    >>> nrmse(np.array([[2.0], [3.0]]), true, np.array([[True], [False]]))
+    array([1.])
+    """
+    return np.sqrt(column_means((filled - true) ** 2, mask)) / spreads(true)
+
+
+def spreads(true: Array) -> Array:
+    """Measure the standard deviation of each column's seen cells; NaN where it is 0.
+
+    Examples
+    --------
+    >>> spreads(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    array([ 1., nan])
+    """
+    sd = np.array([column[~np.isnan(column)].std() for column in true.T])
+    return np.where(sd > 0, sd, np.nan)
+
+
+def column_means(values: Array, mask: Mask) -> Array:
+    """Mean of each column over masked cells; NaN where there are none.
+
+    Examples
+    --------
+    >>> column_means(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[True, False], [True, False]]))
+    array([ 2., nan])
+    """
+    total = np.where(mask, values, 0.0).sum(axis=0)
+    count = mask.sum(axis=0)
+    return np.asarray(np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0))
+
+
+def crps_point(value: ArrayLike, true: ArrayLike) -> Array:
+    """CRPS of a value without a distribution: its absolute error.
+
+    Examples
+    --------
+    >>> crps_point([1.0], [3.0])
+    array([2.])
+    """
+    return np.abs(np.subtract(value, true))
+
+
+def crps_gaussian(mean: ArrayLike, sd: ArrayLike, true: ArrayLike) -> Array:
+    """CRPS of a Gaussian (Gneiting et al. 2005); with sd 0 the absolute error.
+
+    Examples
+    --------
+    >>> crps_gaussian([0.0, 0.0], [1.0, 0.0], [0.0, 2.0]).round(4)
+    array([0.2337, 2.    ])
+    """
+    sd, error = np.broadcast_arrays(np.asarray(sd, float), np.subtract(true, mean))
+    z = np.divide(error, sd, out=np.full(sd.shape, np.inf), where=sd > 0)
+    spread = sd * (2 * _density(z) - 1 / np.sqrt(np.pi))
+    return np.where(sd > 0, error * (2 * ndtr(np.where(sd > 0, z, 0.0)) - 1) + spread, abs(error))
+
+
+def crps_draws(draws: ArrayLike, true: ArrayLike) -> Array:
+    """CRPS of the distribution behind a few draws, without bias (Ferro 2014).
+
+    Parameters
+    ----------
+    draws : array of shape (m, ...)
+        A single draw counts as a point.
+    true : array of shape (...)
+
+    Examples
+    --------
+    >>> crps_draws([[0.0], [2.0]], [5.0])
+    array([3.])
+    """
+    ordered = np.sort(np.asarray(draws, float), axis=0)
+    m = len(ordered)
+    error = np.abs(ordered - np.asarray(true)).mean(axis=0)
+    if m == 1:
+        return np.asarray(error)
+    # Sum of |x_i - x_j| over all pairs, from the sorted draws.
+    coefficients = 2.0 * np.arange(m) - (m - 1)
+    return np.asarray(error - np.tensordot(coefficients, ordered, axes=1) / (m * (m - 1)))
+
+
+def crps_quantiles(quantiles: ArrayLike, levels: ArrayLike, true: ArrayLike) -> Array:
+    """CRPS from quantiles: twice the pinball loss, each level standing for those nearest to it.
+
+    Parameters
+    ----------
+    quantiles : array of shape (k, ...)
+    levels : array of shape (k,)
+        Rising, between 0 and 1; ``(i + 1/2) / k`` is best. The result is below the CRPS by
+        a share of order 1/k².
+    true : array of shape (...)
+
+    Examples
+    --------
+    >>> crps_quantiles([[1.0], [1.0]], [0.25, 0.75], [3.0])
+    array([2.])
+    """
+    levels = np.asarray(levels, float)
+    edges = np.concatenate([[0.0], (levels[1:] + levels[:-1]) / 2, [1.0]])
+    above = np.asarray(true) - np.asarray(quantiles, float)
+    tau = levels.reshape(-1, *(1,) * (above.ndim - 1))
+    loss = np.where(above >= 0, tau, tau - 1) * above
+    return 2 * np.tensordot(np.diff(edges), loss, axes=1)
+
+
+def log_score_gaussian(mean: ArrayLike, sd: ArrayLike, true: ArrayLike) -> Array:
+    """Minus the log density of a Gaussian at the truth, in nats.
+
+    Examples
+    --------
+    >>> log_score_gaussian([0.0], [1.0], [0.0]).round(4)
+    array([0.9189])
+    """
+    sd = np.asarray(sd, float)
+    z = np.subtract(true, mean) / sd
+    return np.asarray(z**2 / 2 + np.log(sd * np.sqrt(2 * np.pi)))
+
+
+def covered(low: ArrayLike, high: ArrayLike, true: ArrayLike) -> Mask:
+    """Tell which truths lie in their interval, ends included.
+
+    Examples
+    --------
+    >>> covered([0.0, 0.0], [1.0, 1.0], [0.5, 2.0])
+    array([ True, False])
+    """
+    return (np.asarray(low) <= true) & (np.asarray(true) <= high)
+
+
+def pit_gaussian(mean: ArrayLike, sd: ArrayLike, true: ArrayLike) -> Array:
+    """Probability integral transform under a Gaussian: uniform where the Gaussian is right.
+
+    Examples
+    --------
+    >>> pit_gaussian([1.0], [2.0], [1.0])
+    array([0.5])
+    """
+    return np.asarray(ndtr(np.subtract(true, mean) / np.asarray(sd, float)))
+
+
+def pit_draws(draws: ArrayLike, true: ArrayLike, rng: int | np.random.Generator) -> Array:
+    """Share of the draws (or of quantiles at even levels) below the truth, ties broken at random.
+
+    The truth takes a random place between its neighbors: exactly uniform where truth and
+    draws come from one distribution, atoms or not.
+
+    Examples
+    --------
+    >>> bool(0.0 < pit_draws([[1.0], [2.0]], [0.0], 0)[0] < 1 / 3)
+    True
+    """
+    draws = np.asarray(draws, float)
+    below = (draws < true).sum(axis=0)
+    ties = (draws == true).sum(axis=0)
+    place = np.random.default_rng(rng).random(below.shape)
+    return np.asarray((below + place * (ties + 1)) / (len(draws) + 1))
+
+
+def _density(z: Array) -> Array:
+    return np.asarray(np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))

@@ -1,0 +1,117 @@
+"""The one door through which tables of any kind become numbers with NaN for gaps."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from skyfill.catalog import Table
+from skyfill.errors import DataError
+
+Array = NDArray[np.float64]
+
+
+class Numbers(NamedTuple):
+    """A table as numbers; `names` is None where the input had none."""
+
+    X: Array
+    names: tuple[str, ...] | None
+
+
+def as_numbers(X: Any) -> Numbers:
+    """Give any table as float64 with NaN for gaps, and the names of its columns.
+
+    Parameters
+    ----------
+    X : array of shape (n, p), or a table
+        NumPy array, list of rows, pandas or polars frame, Arrow table, astropy table or
+        `skyfill.catalog.Table`; integers and booleans become floats. All columns must be numbers.
+
+    Returns
+    -------
+    Numbers
+        Infinity is refused: it is neither a value nor a gap.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> as_numbers(pa.table({"J": [14.5, None], "seen_twice": [True, False]}))
+    Numbers(X=array([[14.5,  1. ],
+           [ nan,  0. ]]), names=('J', 'seen_twice'))
+    """
+    table = as_arrow(X)
+    if table is not None:
+        return Numbers(_checked(_from_arrow(table)), tuple(table.column_names))
+    columns = getattr(X, "columns", None)
+    names = None if columns is None else tuple(str(name) for name in columns)
+    return Numbers(_checked(X), names)
+
+
+def validated(estimator: Any, X: Any, *, reset: bool) -> Array:
+    """Give `X` as numbers after scikit-learn's checks of feature names and counts.
+
+    With ``reset`` the estimator learns ``n_features_in_`` and ``feature_names_in_``; without it
+    they are compared with those of `X`.
+    """
+    from sklearn.utils.validation import validate_data
+
+    table = as_arrow(X)
+    if table is None:
+        return np.asarray(validate_data(estimator, X, reset=reset, **_CHECKS))
+    validate_data(estimator, table, reset=reset, skip_check_array=True)
+    return _checked(_from_arrow(table), estimator)
+
+
+def check_learnable(X: Array, names: Any) -> None:
+    """Refuse a column without a single value: nothing can be learned about it."""
+    for j in np.flatnonzero(np.isnan(X).all(axis=0)):
+        name = f"x{j}" if names is None else names[j]
+        raise DataError(
+            f"column {str(name)!r} has no value in {len(X)} rows; drop it or join a catalog that "
+            "measures it"
+        )
+
+
+def as_arrow(X: Any) -> pa.Table | None:
+    """Give tables other than NumPy's and pandas' as Arrow; None for those two."""
+    if isinstance(X, Table):
+        return X.arrow
+    if isinstance(X, pa.Table):
+        return X
+    if isinstance(X, pa.RecordBatch):
+        return pa.Table.from_batches([X])
+    if hasattr(X, "colnames"):
+        return _from_astropy(X)
+    return X.to_arrow() if _is_polars(X) else None
+
+
+_CHECKS: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+
+
+def _checked(X: Any, estimator: Any = None) -> Array:
+    from sklearn.utils.validation import check_array
+
+    return np.asarray(check_array(X, input_name="X", estimator=estimator, **_CHECKS))
+
+
+def _from_arrow(table: pa.Table) -> Array:
+    return Table.from_arrow(table).numbers(*table.column_names)
+
+
+def _from_astropy(X: Any) -> pa.Table:
+    """Values without units; a masked cell is a gap."""
+    columns = {}
+    for name in X.colnames:
+        column = X[name]
+        masked = np.ma.MaskedArray(
+            np.asarray(getattr(column, "value", column)), getattr(column, "mask", False)
+        )
+        columns[name] = masked
+    return Table.from_columns(columns).arrow
+
+
+def _is_polars(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "to_arrow")

@@ -1,0 +1,97 @@
+"""What all imputers share: the scikit-learn contract around two methods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skyfill.impute._inputs import Array, check_learnable, validated
+
+
+class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of imputers: checks at the door, seen cells bit for bit at the exit.
+
+    A subclass stores its options in ``__init__`` and writes ``_fit(X)`` and ``_fill(X)``; both get
+    float64 arrays with NaN for gaps that they must not write to. What ``_fill`` returns for seen
+    cells does not matter.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from a table with gaps.
+
+        Parameters
+        ----------
+        X : array of shape (n, p), or a table
+            NaN, null and masked cells are gaps; every column needs at least one value.
+        y : ignored
+        """
+        numbers = validated(self, X, reset=True)
+        check_learnable(numbers, getattr(self, "feature_names_in_", None))
+        self._fit(numbers)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Fill the gaps of new rows with what was learned; seen cells stay bit for bit.
+
+        Returns
+        -------
+        array of shape (n, p)
+            No NaN, also for a row or a column that is all gaps.
+        """
+        numbers = self._new_rows(X)
+        lost = np.isnan(numbers)
+        return np.where(lost, self._fill(numbers), numbers) if lost.any() else numbers.copy()
+
+    def _new_rows(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return validated(self, X, reset=False)
+
+    def _fit(self, X: Array) -> None:
+        raise NotImplementedError
+
+    def _fill(self, X: Array) -> Array:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """Center and spread of columns over their seen cells; a constant column is only centered.
+
+    Examples
+    --------
+    >>> scale = Scale.of(np.array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> scale.standard(np.array([[3.0, 6.0]]))
+    array([[1., 1.]])
+    """
+
+    center: Array
+    spread: Array
+
+    @classmethod
+    def of(cls, X: Array) -> Scale:
+        """Measure the columns; the squares of huge values do not overflow."""
+        low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+        middle, reach = low / 2 + high / 2, high / 2 - low / 2
+        reach[reach == 0] = 1.0
+        Z = (X - middle) / reach
+        spread = np.nanstd(Z, axis=0)
+        spread[low == high] = 1.0
+        return cls(middle + reach * np.nanmean(Z, axis=0), reach * spread)
+
+    def standard(self, X: Array) -> Array:
+        """Express values in standard units."""
+        return (X - self.center) / self.spread
+
+    def restored(self, Z: Array) -> Array:
+        """Express standard units in those of the table."""
+        return self.center + self.spread * Z

@@ -1,0 +1,111 @@
+"""`skyfill evaluate`: tables, JSON, masks, figure, mistakes."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from skyfill.catalog import ColumnInfo, Role, Table, write_table
+from skyfill.cli.evaluate import command
+from skyfill.cli.main import LazyGroup
+from skyfill.cli.main import main as skyfill
+
+
+@pytest.fixture
+def run(monkeypatch):
+    # The group as it is run: errors become one line and exit code 2.
+    monkeypatch.setattr(LazyGroup, "get_command", lambda *_: command)
+    return lambda *words: CliRunner().invoke(skyfill, ["evaluate", *map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    V = rng.normal(18, 1, 200)
+    columns = {
+        "id": [f"star {i}" for i in range(200)],
+        "V": V,
+        "I": V - 1 + rng.normal(0, 0.1, 200),
+        "period": 10 ** rng.normal(0, 1, 200),
+        "depth": rng.normal(size=200),
+    }
+    info = {name: ColumnInfo(role=Role.FEATURE) for name in ("V", "I", "period")}
+    path = tmp_path_factory.mktemp("catalog") / "stars.parquet"
+    write_table(Table.from_columns(columns, info=info), path)
+    return path
+
+
+QUICK = ("--rates", "10,30", "--repeats", "2", "--methods", "mean,knn")
+
+
+def test_tables_show_methods_by_rates_with_the_best_in_bold(run, catalog):
+    done = run(catalog, *QUICK)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0] == "| nrmse | 10 % | 30 % |"
+    assert lines[3].startswith("| knn | **0.")
+    assert "| crps | 10 % | 30 % |" in lines
+    assert "200 rows, 3 columns, 2 methods, 2 repeats" in done.stderr
+
+
+def test_json_holds_all_runs_of_the_asked_columns(run, catalog):
+    done = run(catalog, *QUICK, "--columns", "V,depth", "--json")
+    found = json.loads(done.stdout)
+    assert len(found["runs"]) == 8
+    assert set(found["runs"][0]["by_feature"]["nrmse"]) == {"V", "depth"}
+
+
+def test_the_seed_decides(run, catalog):
+    def means(seed):
+        runs = json.loads(run(catalog, *QUICK, "--json", "--seed", seed).stdout)["runs"]
+        return [one["nrmse"] for one in runs]
+
+    assert means(1) == means(1)
+    assert means(1) != means(2)
+
+
+def test_logarithms_change_a_column(run, catalog):
+    plain = run(catalog, *QUICK).stdout
+    assert run(catalog, *QUICK, "--log", "period").stdout != plain
+
+
+@pytest.mark.parametrize(
+    "mask", [["--mask", "faint"], ["--mask", "blocks", "--group", "V,I", "--group", "period"]]
+)
+def test_other_masks_run(run, catalog, mask):
+    done = run(catalog, *QUICK, *mask)
+    assert done.exit_code == 0, done.output
+    assert done.stdout != run(catalog, *QUICK).stdout
+
+
+def test_a_figure_is_written(run, catalog, tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("agg")
+    done = run(catalog, *QUICK, "--figure", tmp_path / "errors.png")
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "errors.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--rates", "ten"], "--rates ten: write percent such as 5,10,15,20"),
+        (["--rates", "0,10"], "each must lie between 0 and 100"),
+        (["--methods", "mean,magic"], "no 'magic'; the methods are mean, mixture"),
+        (["--columns", "V,Imag"], "no column 'Imag'"),
+        (["--columns", "V,id"], "column 'id', row 1: 'star 0' is not a number"),
+        (["--log", "depth", "--columns", "V,depth"], "has no logarithm"),
+        (["--mask", "blocks"], "give the columns of each survey with --group"),
+        (["--mask", "blocks", "--group", "V", "--group", "W"], "no column 'W' among V, I, period"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(run, catalog, words, message):
+    done = run(catalog, "--methods", "mean", "--repeats", "1", *words)
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_file_is_named(run):
+    done = run("absent.parquet")
+    assert (done.exit_code, "absent.parquet" in done.stderr) == (2, True)

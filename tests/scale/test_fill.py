@@ -1,0 +1,131 @@
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
+from skyfill.cli import main
+from skyfill.model import save_model, train
+from skyfill.scale import Extras, fill_file, fill_table
+
+INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
+
+
+def make_table(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    v = rng.normal(18, 1, n)
+    i = v - 0.8 + rng.normal(0, 0.2, n)
+    i = np.where(rng.random(n) < 0.3, np.nan, i)
+    table = Table.from_columns({"id": np.arange(n), "V": v, "I": i}, info=INFO)
+    return table.with_reasons("I", [None if np.isfinite(x) else "unmatched" for x in i])
+
+
+@pytest.fixture(scope="module")
+def model():
+    return train(make_table(), ["V", "I"], n_components=2, n_fits=2)[0]
+
+
+def test_filled_cells_get_value_sd_and_reason_and_seen_cells_stay_bit_for_bit(model):
+    table = make_table(100, seed=1)
+    lost = np.isnan(table.numbers("I")[:, 0])
+    done = fill_table(model, table, Extras(quantiles=(0.16, 0.84), n_draws=2))
+    assert (done.numbers("I")[~lost] == table.numbers("I")[~lost]).all()
+    assert done.column("id").equals(table.column("id"))
+    assert not np.isnan(done.numbers("I")).any()
+    assert np.abs(done.numbers("I") - done.numbers("V") + 0.8).max() < 1.5
+    for name in ("I_sd", "I_q16", "I_q84", "I_draw1", "I_draw2"):
+        assert (np.isnan(done.numbers(name)[:, 0]) == ~lost).all()
+        assert done.info(name).unit == "mag"
+        assert done.info(name).role is Role.ERROR
+    assert (done.numbers("I_q16")[lost] < done.numbers("I_q84")[lost]).all()
+    assert done.reasons("I").to_pylist() == ["filled" if gap else None for gap in lost]
+    assert done.column("I_was").to_pylist() == table.reasons("I").to_pylist()
+
+
+def test_columns_in_another_order_unit_or_absent_are_understood(model):
+    table = make_table(60, seed=2)
+    plain = fill_table(model, table)
+    turned = fill_table(model, table.select(["I_gap", "I", "id", "V"]))
+    assert np.array_equal(turned.numbers("I"), plain.numbers("I"))
+    milli = table.with_column("V", table.numbers("V")[:, 0] * 1000).with_info("V", unit="mmag")
+    assert np.allclose(fill_table(model, milli).numbers("I"), plain.numbers("I"))
+    alone = fill_table(model, table.select(["V"]))
+    assert alone.info("I").unit == "mag"
+    assert set(alone.reasons("I").to_pylist()) == {"filled"}
+
+
+@pytest.mark.parametrize("extension", ["parquet", "fits", "vot", "csv"])
+def test_files_are_filled_in_batches_as_in_one_piece(model, extension, tmp_path, monkeypatch):
+    table = make_table(150, seed=3)
+    write_table(table, tmp_path / f"in.{extension}")
+    whole = fill_table(model, read_table(tmp_path / f"in.{extension}"))
+    monkeypatch.setattr("skyfill.scale.stream.BATCH_ROWS", 40)
+    rows, filled = fill_file(model, tmp_path / f"in.{extension}", tmp_path / f"out.{extension}")
+    found = read_table(tmp_path / f"out.{extension}")
+    assert (rows, filled) == (150, int(np.isnan(table.numbers("I")).sum()))
+    assert np.array_equal(found.numbers("I", "I_sd"), whole.numbers("I", "I_sd"), equal_nan=True)
+    assert found.reasons("I").to_pylist() == whole.reasons("I").to_pylist()
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_train_show_and_impute_from_the_command_line(tmp_path):
+    write_table(make_table(), tmp_path / "in.csv")
+    said = run("train", tmp_path / "in.csv", "--fits", 2, "-o", tmp_path / "m.skyfill", "--json")
+    assert said.exit_code == 0, said.output
+    assert "features: V, I" in said.stderr
+    identifier = json.loads(said.stdout)["model"]
+    shown = json.loads(run("show", tmp_path / "m.skyfill", "--json").stdout)
+    assert shown["identifier"] == identifier
+    assert [feature["name"] for feature in shown["features"]] == ["V", "I"]
+    assert "V" in run("show", tmp_path / "m.skyfill").stdout
+    said = run(
+        "impute", tmp_path / "m.skyfill", tmp_path / "in.csv", "-o", tmp_path / "o.fits", "--json"
+    )
+    assert said.exit_code == 0, said.output
+    out = read_table(tmp_path / "o.fits")
+    assert json.loads(said.stdout)["filled"] == sum(
+        r == "filled" for r in out.reasons("I").to_pylist()
+    )
+    made = json.loads(out.meta["provenance"])
+    assert made["model"] == identifier
+    assert len(made["inputs"]) == 2
+
+
+def test_mistakes_are_said_in_one_line_and_nothing_is_written(model, tmp_path):
+    write_table(make_table(30), tmp_path / "in.csv")
+    save_model(model, tmp_path / "m.skyfill")
+    write_table(Table.from_columns({"other": [1.0]}), tmp_path / "other.csv")
+    out = tmp_path / "out.parquet"
+    cases = [
+        (["impute", tmp_path / "in.csv", tmp_path / "in.csv", "-o", out], "not a skyfill model"),
+        (
+            ["impute", tmp_path / "m.skyfill", tmp_path / "other.csv", "-o", out],
+            "none of the model's",
+        ),
+        (["impute", tmp_path / "m.skyfill", tmp_path / "none.csv", "-o", out], "no such file"),
+        (
+            [
+                "impute",
+                tmp_path / "m.skyfill",
+                tmp_path / "in.csv",
+                "-o",
+                out,
+                "--quantiles",
+                "1.5",
+            ],
+            "levels between 0 and 1",
+        ),
+        (["train", tmp_path / "in.csv", "--features", "V,X", "-o", out], "no column 'X'"),
+        (["train", tmp_path / "in.csv", "--components", "many", "-o", out], "neither a number"),
+        (["show", tmp_path / "in.csv"], "not a skyfill model"),
+    ]
+    for words, message in cases:
+        said = run(*words)
+        assert said.exit_code == 2, said.output
+        assert message in " ".join(said.output.split())
+        assert "Traceback" not in said.output
+        assert not out.exists()

@@ -1,0 +1,142 @@
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import save
+
+from skyfill.catalog import ColumnInfo, Role, Table
+from skyfill.errors import CatalogError, ModelError
+from skyfill.model import ARRAYS, FACTS, load_model, save_model, train
+
+
+def make_table(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    v = rng.normal(18, 1, n)
+    columns = {
+        "V": v,
+        "I": v - 0.8 + rng.normal(0, 0.2, n),
+        "n": rng.integers(0, 3, n).astype(float),
+    }
+    columns = {name: np.where(rng.random(n) < 0.2, np.nan, x) for name, x in columns.items()}
+    info = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
+    return Table.from_columns({**columns, "id": np.arange(n)}, info=info)
+
+
+@pytest.fixture(scope="module")
+def model():
+    options = {"n_components": 3, "n_fits": 2, "arcs": "shared", "gaps": "informative"}
+    return train(make_table(), ["V", "I", "n"], provenance={"command": "test"}, **options)[0]
+
+
+@pytest.fixture
+def path(model, tmp_path):
+    save_model(model, tmp_path / "a.skyfill")
+    return tmp_path / "a.skyfill"
+
+
+def test_a_saved_model_computes_the_same_bit_for_bit(model, path):
+    again = load_model(path)
+    X = make_table(50, seed=1).numbers("V", "I", "n")
+    assert again.features == model.features
+    assert again.features[0].unit == "mag"
+    assert again.identifier == model.identifier
+    assert again.provenance == {"command": "test"}
+    assert np.array_equal(again.network.posterior(X).mean, model.network.posterior(X).mean)
+    assert np.array_equal(again.network.quantiles(X, [0.1]), model.network.quantiles(X, [0.1]))
+    assert np.array_equal(again.network.loglik(X), model.network.loglik(X))
+    assert again.network.arcs() == model.network.arcs()
+
+
+def test_the_file_is_a_plain_zip_of_json_and_arrays_and_always_the_same(model, path, tmp_path):
+    with zipfile.ZipFile(path) as archive:
+        assert sorted(archive.namelist()) == sorted([FACTS, ARRAYS])
+        assert json.loads(archive.read(FACTS))["format"] == 1
+    save_model(load_model(path), tmp_path / "b.skyfill")
+    assert (tmp_path / "b.skyfill").read_bytes() == path.read_bytes()
+
+
+def test_margins_of_every_kind_come_back(tmp_path):
+    table = Table.from_columns({"a": np.linspace(0, 1, 40), "b": np.full(40, 3.0)})
+    for margins in (True, False):
+        model, _ = train(table, ["a", "b"], n_components=1, n_fits=1, margins=margins)
+        save_model(model, tmp_path / "m.skyfill")
+        again = load_model(tmp_path / "m.skyfill")
+        kinds = [type(margin).__name__ for margin in again.network.margins]
+        assert kinds == ["Margin" if margins else "Identity", "Constant"]
+        assert again.network.posterior([[np.nan, np.nan]]).mean[0, 1] == 3.0
+
+
+def rewritten(path, facts=None, arrays=None, names=(FACTS, ARRAYS)):
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in (FACTS, ARRAYS)}
+    if facts:
+        content[FACTS] = json.dumps({**json.loads(content[FACTS]), **facts}).encode()
+    if arrays is not None:
+        content[ARRAYS] = arrays
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in zip(names, content.values(), strict=False):
+            archive.writestr(name, data)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"facts": {"format": 99}}, "format 99, this skyfill knows formats up to 1; update"),
+        ({"facts": {"identifier": "0" * 16}}, "does not match its identifier"),
+        ({"facts": {"features": [{"name": "V"}]}}, "damaged"),
+        ({"facts": {"features": [{"name": "V", "code": "evil()"}]}}, "damaged"),
+        ({"facts": {"fits": []}}, "damaged"),
+        ({"facts": {"margins": ["pickle", "ranks", "ranks"]}}, "damaged"),
+        ({"arrays": b"\xff" * 100}, "damaged"),
+        ({"arrays": save({"fits.0.weights": np.array([np.nan])})}, "finite float64"),
+        ({"arrays": save({"fits.0.weights": np.ones(2)})}, "damaged"),
+        ({"names": (FACTS,)}, "not a skyfill model"),
+        ({"names": (FACTS, "../../evil")}, "not a skyfill model"),
+    ],
+)
+def test_damaged_and_hostile_files_are_refused(path, change, message):
+    rewritten(path, **change)
+    with pytest.raises(ModelError, match=message):
+        load_model(path)
+
+
+def test_a_zip_bomb_is_refused(tmp_path):
+    path = tmp_path / "bomb.skyfill"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(FACTS, b"0" * 10_000_000)
+        archive.writestr(ARRAYS, b"0" * 1000)
+    with pytest.raises(ModelError, match="too many for a model"):
+        load_model(path)
+
+
+@settings(max_examples=300)
+@given(data=st.data())
+def test_no_mutated_file_does_more_than_raise_a_model_error(model, tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("fuzz") / "m.skyfill"
+    save_model(model, path)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 8))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(content)))
+    path.write_bytes(content[:cut] if data.draw(st.booleans()) else content)
+    try:
+        assert load_model(path).identifier == model.identifier  # bytes that do not matter
+    except ModelError as error:
+        assert str(path) in str(error)  # noqa: PT017 - either outcome is right
+
+
+def test_what_is_not_a_zip_or_not_there_is_said(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ModelError, match=r"a\.csv: not a skyfill model"):
+        load_model(tmp_path / "a.csv")
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "none.skyfill")
+
+
+def test_identifiers_positions_and_labels_are_no_features():
+    table = make_table().with_info("id", role="identifier")
+    with pytest.raises(CatalogError, match="'id' has the role identifier"):
+        train(table, ["V", "id"])
