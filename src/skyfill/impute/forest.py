@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 # R's randomForest, for which missForest was written, splits nodes of more than five rows.
 MIN_SPLIT = 6
-# Even where the training set had too few gaps to need so many rounds.
-MIN_ROUNDS = 3
+# Where a survey's columns are missing together they predict one another and settle slowly; on
+# SAGE-Spec the error of new rows falls until about the tenth round.
+MIN_ROUNDS = 10
 
 Forests = dict[int, "RandomForestRegressor"]
 
@@ -27,7 +28,7 @@ class ForestImputer(Imputer):
     On the training set: start with column means; column after column, fewest gaps first, grow a
     forest on the rows that have the column and predict the others; go round until the filled
     values change more than in the round before, and keep the round before. New rows, which the
-    original cannot fill, start with the same means and go round as often (three times at least)
+    original cannot fill, start with the same means and go round as often (ten times at least)
     with the kept forests. Columns are in standard units: the change is that of all columns alike,
     and the forests' single precision suffices.
 

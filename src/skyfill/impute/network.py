@@ -53,6 +53,7 @@ class NetworkImputer(Imputer):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> V = rng.normal(18, 1, 300)
     >>> X = np.column_stack([V, V - 0.8 + rng.normal(0, 0.1, 300)])

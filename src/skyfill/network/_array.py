@@ -29,7 +29,6 @@ def as_table(X: ArrayLike, n_columns: int | None = None) -> Array:
 
 def check_finite(X: Array, names: Sequence[str]) -> None:
     """Refuse infinite cells: they are neither values nor gaps."""
-    # A sum is infinite or NaN wherever a cell is; most tables pass without a second look.
     for j, name in enumerate(names):
         row = np.flatnonzero(np.isinf(X[:, j]))
         if row.size:
