@@ -14,6 +14,7 @@ from skyfill.impute import (
     GaussianMixtureImputer,
     MeanImputer,
     NeighborsImputer,
+    NetworkImputer,
 )
 
 IMPUTERS = [
@@ -22,6 +23,7 @@ IMPUTERS = [
     GaussianMixtureImputer("sample", random_state=0),
     NeighborsImputer(5),
     ForestImputer(10, max_iter=3, random_state=0),
+    NetworkImputer(2, n_fits=2, shrinkage=5.0, random_state=0),
 ]
 every_imputer = pytest.mark.parametrize("imputer", IMPUTERS, ids=repr)
 
