@@ -17,6 +17,7 @@ COMMANDS = {
         "List columns, roles, gaps and suspicious values.",
     ),
     "match": ("skyfill.cli.match", "Join catalogues on the sky into one table with gaps."),
+    "features": ("skyfill.cli.features", "Turn light curves into variability features."),
     "train": ("skyfill.cli.train", "Learn a model from a catalogue with gaps."),
     "impute": ("skyfill.cli.impute", "Fill the gaps of a catalogue with a model."),
     "show": ("skyfill.cli.show", "Print what is in a model."),

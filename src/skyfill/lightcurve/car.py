@@ -1,0 +1,289 @@
+"""Damped random walk (CAR(1), Ornstein-Uhlenbeck process) fitted to a band by maximum likelihood.
+
+The deviation x from the mean obeys ``dx = -x / tau dt + sigma dW``: it forgets within tau days, and
+grows by sigma per square root of a day over short times. Its variance is ``sigma^2 tau / 2``. A
+Kalman filter gives the likelihood of a curve with measurement errors in one pass (Kelly, Bechtold &
+Siemiginowska 2009); the mean that maximizes it comes from the same pass, because the likelihood is
+quadratic in it. Sigma and tau are then climbed in their logarithms, which knows no bounds; where
+the likelihood does not depend on them, a penalty of a thousandth settles them at a middling value.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from skyfill.lightcurve._array import Array
+from skyfill.lightcurve.curve import Curve
+from skyfill.lightcurve.shape import mean, moments
+
+N_STARTS = 2
+_START_TAUS = 8
+_START_SCALES = (0.1, 0.5, 1.0, 2.0)
+# Twice this is the 95 % point of chi squared with one degree of freedom.
+DROP_95 = 1.9207
+_MAX_STEPS = 250
+_TOLERANCE = 1e-6
+# So weak that it moves no maximum by more than a thousandth of an e-folding where there is one.
+TIE_BREAK = 1e-3
+
+
+class CarFit(NamedTuple):
+    """The damped random walk of highest likelihood.
+
+    `flag` is the sum of 1 where a tau as long as the baseline is not excluded at 95 %, and of 2
+    where one as short as the shortest step between points is not.
+    """
+
+    sigma: float
+    tau: float
+    mean: float
+    log_likelihood: float
+    flag: int
+
+
+def car_sigma(curve: Curve) -> float:
+    """Give sigma of the damped random walk, per square root of a day."""
+    return curve.once(fit_car).sigma
+
+
+def car_tau(curve: Curve) -> float:
+    """Give the relaxation time of the damped random walk."""
+    return curve.once(fit_car).tau
+
+
+def car_mean(curve: Curve) -> float:
+    """Give the mean of the damped random walk."""
+    return curve.once(fit_car).mean
+
+
+def car_flag(curve: Curve) -> float:
+    """Give 1 where the data set no upper bound to tau, plus 2 where they set no lower bound."""
+    return float(curve.once(fit_car).flag)
+
+
+def car_gain(curve: Curve) -> float:
+    """Give the gain of log likelihood per point over white noise of free variance."""
+    error = _errors(curve)
+    white = best_white(curve.value - mean(curve), error)
+    return (curve.once(fit_car).log_likelihood - float(white)) / len(curve)
+
+
+def fit_car(curve: Curve) -> CarFit:
+    """Fit a damped random walk to a band; without errors the points count as exact."""
+    center = mean(curve)
+    scale = float(np.sqrt(curve.once(moments)[1]))
+    unit = float(curve.time[-1] - curve.time[0]) / np.sqrt(len(curve))
+    time, value, error = curve.time / unit, (curve.value - center) / scale, _errors(curve) / scale
+    log_variance, log_tau, log_likelihood, offset, flag = climb(time, value, error)
+    return CarFit(
+        sigma=scale * float(np.exp(0.5 * log_variance) / np.sqrt(unit)),
+        tau=unit * float(np.exp(log_tau)),
+        mean=center + scale * offset,
+        log_likelihood=log_likelihood - len(time) * float(np.log(scale)),
+        flag=int(flag),
+    )
+
+
+def car_log_likelihood(curve: Curve, sigma: float, tau: float) -> tuple[float, float]:
+    """Compute the log likelihood at the mean that maximizes it, and that mean.
+
+    Examples
+    --------
+    A lone point is at the mean, so that only the normalization is left:
+
+    >>> curve = Curve(np.zeros(1), np.array([18.0]), np.array([3.0]))
+    >>> log_likelihood, mean = car_log_likelihood(curve, sigma=4.0, tau=2.0)
+    >>> mean, bool(np.isclose(log_likelihood, -0.5 * np.log(2 * np.pi * (16 + 9))))
+    (18.0, True)
+    """
+    center = mean(curve)
+    found = log_likelihood_at(
+        curve.time, curve.value - center, _errors(curve), 2 * np.log(sigma), np.log(tau)
+    )
+    return float(found[0]), center + float(found[1])
+
+
+def _errors(curve: Curve) -> Array:
+    return curve.error if curve.has_errors else np.zeros(len(curve))
+
+
+@njit(cache=True, nogil=True)
+def log_likelihood_at(time, value, error, log_variance, log_tau):  # type: ignore[no-untyped-def]
+    """Log likelihood of a damped random walk and the mean that maximizes it.
+
+    One filter runs over the values and over a constant one; what the best mean removes follows
+    from the products of their innovations.
+    """
+    tau = np.exp(log_tau)
+    stationary = 0.5 * np.exp(log_tau + log_variance)
+    state, unit, spread = 0.0, 0.0, stationary
+    logs, product, vv, uv, uu = 0.0, 1.0, 0.0, 0.0, 0.0
+    for i in range(len(time)):
+        if i > 0:
+            decay = np.exp((time[i - 1] - time[i]) / tau)
+            state *= decay
+            unit *= decay
+            spread = stationary - decay * decay * (stationary - spread)
+        noise = error[i] * error[i]
+        weight = 1 / (spread + noise)
+        v, u = value[i] - state, 1.0 - unit
+        state += spread * weight * v
+        unit += spread * weight * u
+        spread *= noise * weight
+        vv += v * v * weight
+        uv += u * v * weight
+        uu += u * u * weight
+        product *= weight
+        if not 1e-200 < product < 1e200:  # a logarithm per point would cost as much as the filter
+            logs += np.log(product)
+            product = 1.0
+    logs += np.log(product)
+    return 0.5 * (logs - vv + uv * uv / uu - len(time) * np.log(2 * np.pi)), uv / uu
+
+
+@njit(cache=True, nogil=True)
+def _height(time, value, error, place):  # type: ignore[no-untyped-def]
+    """Log likelihood, and where it is flat the way back to ones: what is climbed."""
+    away = place[1] ** 2 + (place[0] + place[1]) ** 2
+    return log_likelihood_at(time, value, error, place[0], place[1])[0] - 0.5 * TIE_BREAK * away
+
+
+@njit(cache=True, nogil=True)
+def climb(time, value, error):  # type: ignore[no-untyped-def]
+    """Find the maximum from several starts; see `fit_car` for the units of time and value.
+
+    Returns log sigma^2, log tau, log likelihood, mean and flag.
+    """
+    starts = _starts(time, value, error)
+    best = starts[0]
+    for s in range(len(starts)):
+        found = _simplex(time, value, error, starts[s])
+        best = found if found[2] > best[2] else best
+    height, offset = log_likelihood_at(time, value, error, best[0], best[1])
+    span, shortest, flag = time[-1] - time[0], np.inf, 0
+    for i in range(1, len(time)):
+        shortest = min(shortest, time[i] - time[i - 1])
+    for bit, tau in ((1, span), (2, shortest)):
+        drop = height - _best_at_tau(time, value, error, np.log(tau), best[0] + best[1])
+        flag += bit * (drop < DROP_95)
+    return best[0], best[1], height, offset, flag
+
+
+@njit(cache=True, nogil=True)
+def _starts(time, value, error):  # type: ignore[no-untyped-def]
+    """Best points of a coarse grid of tau and of the process's variance, with different taus."""
+    # From well below the mean step to well above the baseline; the unit is between them.
+    reach = 0.5 * np.log(len(time)) + 1.5
+    found = np.empty((_START_TAUS, 3))
+    place = np.empty(2)
+    for k in range(_START_TAUS):
+        found[k, 2] = -np.inf
+        for scale in _START_SCALES:
+            place[1] = reach * (2 * k / (_START_TAUS - 1) - 1)
+            place[0] = np.log(2 * scale) - place[1]
+            height = _height(time, value, error, place)
+            if height > found[k, 2]:
+                found[k] = place[0], place[1], height
+    _best_first(found)
+    return found[:N_STARTS]
+
+
+@njit(cache=True, nogil=True)
+def _best_first(places):  # type: ignore[no-untyped-def]
+    """Sort a few places by their height; NumPy's sort would take seconds to compile."""
+    for i in range(1, len(places)):
+        for j in range(i, 0, -1):
+            if places[j, 2] > places[j - 1, 2]:
+                for k in range(3):
+                    places[j, k], places[j - 1, k] = places[j - 1, k], places[j, k]
+
+
+@njit(cache=True, nogil=True)
+def _simplex(time, value, error, start):  # type: ignore[no-untyped-def]
+    """Climb by the method of Nelder & Mead (1965) in (log sigma^2, log tau)."""
+    corners = np.empty((3, 3))
+    for k in range(3):
+        corners[k] = start
+        if k > 0:
+            corners[k, k - 1] += 0.5
+            corners[k, 2] = _height(time, value, error, corners[k])
+    for _ in range(_MAX_STEPS):
+        _best_first(corners)
+        if corners[0, 2] - corners[2, 2] < _TOLERANCE:
+            break
+        middle = 0.5 * (corners[0] + corners[1])
+        new = _toward(time, value, error, corners[2], middle, 2.0)
+        part = 0.0
+        if new[2] > corners[0, 2]:
+            part = 3.0
+        elif new[2] <= corners[1, 2]:
+            part = 1.5 if new[2] > corners[2, 2] else 0.5
+        if part > 0:
+            other = _toward(time, value, error, corners[2], middle, part)
+            new = other if other[2] > new[2] else new
+        if new[2] > corners[2, 2]:
+            corners[2] = new
+        else:
+            for k in range(1, 3):
+                corners[k] = _toward(time, value, error, corners[k], corners[0], 0.5)
+    return corners[0]
+
+
+@njit(cache=True, nogil=True)
+def _toward(time, value, error, worst, middle, part):  # type: ignore[no-untyped-def]
+    """Go `part` of the way from the worst corner to the middle of the others."""
+    new = worst + part * (middle - worst)
+    new[2] = _height(time, value, error, new)
+    return new
+
+
+@njit(cache=True, nogil=True)
+def _best_at_tau(time, value, error, log_tau, log_product):  # type: ignore[no-untyped-def]
+    """Highest log likelihood at a given tau, by golden section in log sigma^2.
+
+    `log_product` is log (sigma^2 tau) of the best fit; the variance of the process may differ by
+    a factor of 400 from that.
+    """
+    ratio = 0.5 * (np.sqrt(5.0) - 1)
+    low, high = log_product - log_tau - 6.0, log_product - log_tau + 6.0
+    best = -np.inf
+    while high - low > 0.05:
+        a, b = high - ratio * (high - low), low + ratio * (high - low)
+        left = log_likelihood_at(time, value, error, a, log_tau)[0]
+        right = log_likelihood_at(time, value, error, b, log_tau)[0]
+        best = max(best, left, right)
+        if left > right:
+            high = b
+        else:
+            low = a
+    return best
+
+
+@njit(cache=True, nogil=True)
+def best_white(value, error):  # type: ignore[no-untyped-def]
+    """Highest log likelihood of independent values whose variance exceeds the errors' freely."""
+    scatter = np.var(value)
+    best = -np.inf
+    low, high = np.log(scatter) - 12.0, np.log(scatter) + 2.0
+    for _ in range(3):
+        step = (high - low) / 12
+        place = low
+        for k in range(13):
+            height = _white(value, error, np.exp(low + k * step))
+            if height > best:
+                best, place = height, low + k * step
+        low, high = place - step, place + step
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _white(value, error, variance):  # type: ignore[no-untyped-def]
+    logs, top, total, square = 0.0, 0.0, 0.0, 0.0
+    for i in range(len(value)):
+        noise = variance + error[i] * error[i]
+        logs += np.log(noise)
+        top += value[i] / noise
+        total += 1 / noise
+        square += value[i] * value[i] / noise
+    return -0.5 * (logs + square - top * top / total + len(value) * np.log(2 * np.pi))

@@ -1,0 +1,168 @@
+"""Light curves of many objects in flat arrays: object after object, band after band."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.catalog import ColumnInfo, Role
+from skyfill.errors import CatalogError
+from skyfill.lightcurve._array import Array, IntArray
+from skyfill.lightcurve.clean import Counts, clean_band
+from skyfill.lightcurve.curve import Star
+
+
+@dataclass(frozen=True)
+class About:
+    """What is the same for all objects of a collection.
+
+    Parameters
+    ----------
+    bands : tuple of str
+        Names of the bands, in the order in which features compare them.
+    id_name : str
+        Name of the column of identifiers.
+    id_info : ColumnInfo
+        What is known about it.
+    id_type : pyarrow.DataType
+        Its type.
+    unit : str, optional
+        Of the values and their errors.
+    is_flux : bool
+        Whether the values are fluxes.
+    has_errors : bool
+        Whether errors are given.
+    """
+
+    bands: tuple[str, ...] = ("",)
+    id_name: str = "id"
+    id_info: ColumnInfo = ColumnInfo(ucd="meta.id;meta.main", role=Role.IDENTIFIER)
+    id_type: pa.DataType = field(default_factory=pa.string)
+    unit: str | None = "mag"
+    is_flux: bool = False
+    has_errors: bool = True
+
+
+@dataclass(frozen=True)
+class LightCurves:
+    """Light curves of many objects.
+
+    Parameters
+    ----------
+    ids : pyarrow.Array of length n
+        Identifiers.
+    start : int array of shape (n * bands + 1,)
+        Band b of object i has the points ``start[i * bands + b]`` up to the next of these.
+    time, value, error : float arrays of shape (points,)
+        Days, magnitudes or fluxes, standard errors; in any order within a band, NaN where missing.
+    about : About
+        Bands, unit and so on.
+
+    Examples
+    --------
+    >>> curves = collect(["a", "b", "a"], None, np.array([[2.0, 15.0, 0.1], [1.0, 17.0, 0.1],
+    ...                                                  [1.0, 16.0, 0.1]]), About())
+    >>> len(curves), curves.star(0)[0].curves[0].value
+    (2, array([16., 15.]))
+    """
+
+    ids: pa.Array
+    start: IntArray
+    time: Array
+    value: Array
+    error: Array
+    about: About
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def star(self, row: int, *, clip: float | None = None) -> tuple[Star, tuple[Counts, ...]]:
+        """Clean the bands of an object; give them and the numbers of points used and dropped."""
+        n = len(self.about.bands)
+        edges = self.start[row * n : (row + 1) * n + 1]
+        bands = [self._band(a, b, clip) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        curves, counts = zip(*bands, strict=True)
+        return Star(curves, self.about.is_flux), counts
+
+    def part(self, first: int, last: int) -> "LightCurves":
+        """Give the objects from `first` up to `last`; the arrays are shared."""
+        n = len(self.about.bands)
+        start = self.start[first * n : last * n + 1]
+        points = slice(start[0], start[-1])
+        arrays = (self.time[points], self.value[points], self.error[points])
+        return LightCurves(self.ids[first:last], start - start[0], *arrays, self.about)
+
+    def _band(self, a: int, b: int, clip: float | None) -> Any:
+        error = self.error[a:b] if self.about.has_errors else None
+        return clean_band(self.time[a:b], self.value[a:b], error, clip=clip)
+
+
+def collect(ids: Any, bands: Any, numbers: Array, about: About) -> LightCurves:
+    """Sort single measurements into light curves, in the order in which the objects appear.
+
+    Parameters
+    ----------
+    ids : sequence of length m
+        Identifier of each measurement; none may be null.
+    bands : sequence of length m or None
+        Band of each; measurements in bands that `about` does not name are left out. None where
+        there is only one band.
+    numbers : array of shape (m, 3)
+        Time in days, value, error.
+    about : About
+        Facts about all of them.
+    """
+    coded = as_array(ids).dictionary_encode()
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    place = np.zeros(len(codes), np.int64) if bands is None else band_places(bands, about.bands)
+    return arrange(coded.dictionary, codes, place, numbers=numbers, about=about)
+
+
+def arrange(
+    ids: pa.Array, objects: IntArray, bands: IntArray, *, numbers: Array, about: About
+) -> LightCurves:
+    """Sort measurements by the index of their object and of their band; -1 leaves one out."""
+    known = bands >= 0
+    codes = objects[known] * len(about.bands) + bands[known]
+    order = np.flatnonzero(known)[np.argsort(codes, kind="stable")]
+    counts = np.bincount(codes, minlength=len(ids) * len(about.bands))
+    start = np.concatenate([[0], np.cumsum(counts)])
+    time, value, error = (np.ascontiguousarray(numbers[order, k]) for k in range(3))
+    return LightCurves(ids, start, time, value, error, about)
+
+
+def band_places(names: Any, bands: tuple[str, ...]) -> IntArray:
+    """Give the index of each name among the bands, -1 where it is none of them.
+
+    Examples
+    --------
+    >>> band_places(["R", "B", "I"], ("B", "R"))
+    array([ 1,  0, -1])
+    """
+    found = pc.index_in(as_array(names).cast(pa.string()), pa.array(bands))
+    return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int64)
+
+
+def join(parts: Sequence[LightCurves]) -> LightCurves:
+    """Put collections with the same bands one after the other."""
+    first = parts[0]
+    if any(part.about.bands != first.about.bands for part in parts):
+        raise CatalogError("collections of different bands cannot be joined")
+    offsets = np.cumsum([0, *(part.start[-1] for part in parts)])
+    starts = [part.start[:-1] + offset for part, offset in zip(parts, offsets, strict=False)]
+    ids = pa.chunked_array([part.ids for part in parts]).combine_chunks()
+    start = np.append(np.concatenate(starts), offsets[-1])
+    time, value, error = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("time", "value", "error")
+    )
+    return LightCurves(ids, start, time, value, error, first.about)
+
+
+def as_array(values: Any) -> pa.Array:
+    """Give one Arrow array of any sequence."""
+    array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

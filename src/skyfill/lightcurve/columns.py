@@ -1,0 +1,178 @@
+"""Which columns of a table hold light curves: as the user says, else by UCD, role and name."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+
+import pyarrow as pa
+
+from skyfill.catalog import ColumnInfo, Role
+from skyfill.catalog.table import nearest
+from skyfill.errors import CatalogError
+
+BAND_MARK = "{band}"
+# Usual names, the surest first; compared without case, blanks and underscores.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "id": ("id", "objectid", "objid", "oid", "sourceid", "starid", "diaobjectid", "object", "star",
+           "source", "name"),
+    "time": ("time", "t", "mjd", "hjd", "bjd", "jd", "hmjd", "btjd", "midpointmjdtai",
+             "midpointtai", "obstime", "date"),
+    "value": ("mag", "magnitude", "m", "psfmag", "flux", "psfflux", "difflux", "forcedflux",
+              "value", "v", "y"),
+    "error": ("err", "error", "magerr", "emag", "magerror", "sigmag", "sigmapsf", "fluxerr",
+              "psffluxerr", "efluxe", "eflux", "fluxerror", "valueerror", "sigma", "e", "dy"),
+    "band": ("band", "filter", "passband", "fid", "filtercode", "filtername", "color"),
+}  # fmt: skip
+_UCDS: dict[str, tuple[str, ...]] = {
+    "id": ("meta.id",),
+    "time": ("time.epoch",),
+    "value": ("phot.mag", "phot.flux"),
+    "error": ("stat.error;phot",),
+    "band": ("instr.bandpass", "instr.filter"),
+}
+_NEEDED = ("id", "time", "value")
+
+Infos = Mapping[str, ColumnInfo]
+Found = Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the columns of light curves; None where it is to be found, or there is none.
+
+    A column inside a nested column is written with a dot, ``lightcurve.mjd``. Where each band has
+    columns of its own, ``{band}`` stands for the band: ``mag_{band}``.
+
+    Examples
+    --------
+    >>> Columns(time="mjd").time
+    'mjd'
+    """
+
+    id: str | None = None
+    time: str | None = None
+    value: str | None = None
+    error: str | None = None
+    band: str | None = None
+
+    @property
+    def template(self) -> str:
+        """A name that stands for the columns of all bands, empty where there is none."""
+        names = (getattr(self, part.name) or "" for part in fields(self))
+        return next((name for name in names if BAND_MARK in name), "")
+
+    @property
+    def by_band(self) -> bool:
+        """Whether each band has columns of its own."""
+        return bool(self.template)
+
+
+def find_columns(schema: pa.Schema, given: Columns, *, needs_id: bool = True) -> Columns:
+    """Find the columns that were not given.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Of the table; the parts of nested columns are looked at as well.
+    given : Columns
+        What the user said; checked to be there.
+    needs_id : bool
+        Whether there must be identifiers.
+
+    Examples
+    --------
+    >>> schema = pa.schema([("ID", "string"), ("MJD", "float64"), ("mag", "float64")])
+    >>> find_columns(schema, Columns())
+    Columns(id='ID', time='MJD', value='mag', error=None, band=None)
+    """
+    known = leaves(schema)
+    found: dict[str, str | None] = {}
+    for part in fields(Columns):
+        name = getattr(given, part.name)
+        if name is not None:
+            _check(name, known)
+        found[part.name] = name or _guess(part.name, known, found)
+    missing = [part for part in _NEEDED if found[part] is None and (needs_id or part != "id")]
+    if missing:
+        raise CatalogError(
+            f"no column seems to hold the {missing[0]}; name it (--{missing[0]} COLUMN): "
+            f"{nearest(missing[0], known)}"
+        )
+    return Columns(**found)
+
+
+def leaves(schema: pa.Schema) -> dict[str, ColumnInfo]:
+    """List the columns and the parts of nested ones, with what is known about them.
+
+    Examples
+    --------
+    >>> inner = pa.list_(pa.struct([("mjd", pa.float64()), ("mag", pa.float64())]))
+    >>> list(leaves(pa.schema([("id", pa.int64()), ("lc", inner)])))
+    ['id', 'lc.mjd', 'lc.mag']
+    """
+    found: dict[str, ColumnInfo] = {}
+    for field in schema:
+        kind = field.type.value_type if is_list(field.type) else field.type
+        if pa.types.is_struct(kind):
+            parts = [kind.field(i) for i in range(kind.num_fields)]
+            found |= {f"{field.name}.{p.name}": ColumnInfo.from_metadata(p.metadata) for p in parts}
+        else:
+            found[field.name] = ColumnInfo.from_metadata(field.metadata)
+    return found
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Tell whether the cells of a column are lists."""
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(test(kind) for test in tests)
+
+
+def bands_of_template(template: str, names: Infos) -> list[str]:
+    """Find the bands for which a column of a name with ``{band}`` in it exists.
+
+    Examples
+    --------
+    >>> bands_of_template("mag_{band}", dict.fromkeys(["mag_g", "err_g", "mag_r"], ColumnInfo()))
+    ['g', 'r']
+    """
+    before, after = map(re.escape, template.split(BAND_MARK, 1))
+    hits = (re.fullmatch(f"{before}(.+){after}", name) for name in names)
+    return [hit[1] for hit in hits if hit]
+
+
+def _check(name: str, known: Infos) -> None:
+    if BAND_MARK in name:
+        if not bands_of_template(name, known):
+            raise CatalogError(f"no column fits {name!r}; {nearest(name, known)}")
+    elif name not in known:
+        raise CatalogError(f"no column {name!r}; {nearest(name, known)}")
+
+
+def _guess(part: str, known: Infos, found: Found) -> str | None:
+    taken = set(found.values())
+    free = {name: info for name, info in known.items() if name not in taken}
+    rules: tuple[Callable[..., str | None], ...] = (_by_role, _by_ucd, _by_name)
+    return next(filter(None, (rule(part, free, found) for rule in rules)), None)
+
+
+def _by_role(part: str, free: Infos, found: Found) -> str | None:
+    if part == "id":
+        return next((n for n, info in free.items() if info.role is Role.IDENTIFIER), None)
+    if part != "error":
+        return None
+    own = (n for n, info in free.items() if info.role is Role.ERROR and info.of == found["value"])
+    return next(own, None)
+
+
+def _by_ucd(part: str, free: Infos, found: Found) -> str | None:
+    hits = (n for n, info in free.items() if (info.ucd or "").lower().startswith(_UCDS[part]))
+    return next(hits, None)
+
+
+def _by_name(part: str, free: Infos, found: Found) -> str | None:
+    plain = {_plain(name): name for name in reversed(list(free))}
+    return next((plain[word] for word in _NAMES[part] if word in plain), None)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.rpartition(".")[2].lower())

@@ -1,0 +1,179 @@
+"""From light curves to a table with one row of features per object."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.catalog import ColumnInfo, Reason, Role, Table
+from skyfill.catalog.info import gap_name
+from skyfill.lightcurve._array import Array
+from skyfill.lightcurve.clean import Counts
+from skyfill.lightcurve.collection import About, LightCurves
+from skyfill.lightcurve.registry import Feature, FeatureSet, Of, choose_features
+from skyfill.threads import map_threads
+
+# Too few points, one band, no variation: the measurement is there, the feature is not.
+UNCOMPUTABLE = Reason.REJECTED
+_STARS_AT_ONCE = 16
+TABLE_ROWS = 4096
+_COUNTS = {
+    "used": ("n_points", "Number of epochs used"),
+    "bad": ("n_bad", "Number of epochs dropped: not finite, or error not positive"),
+    "duplicated": ("n_duplicated", "Number of epochs dropped: another has the same time"),
+    "clipped": ("n_clipped", "Number of epochs dropped: absurd outliers"),
+}
+
+
+def extract_features(
+    curves: LightCurves,
+    features: str | Iterable[str] | FeatureSet = "macho14",
+    *,
+    clip: float | None = None,
+) -> Table:
+    """Compute features of every object, on all cores.
+
+    Parameters
+    ----------
+    curves : LightCurves
+        What `collect`, `from_table` or `read_light_curves` gives.
+    features : str, iterable of str or FeatureSet
+        ``macho14``, ``all``, names of features, or what `choose_features` gives.
+    clip : float, optional
+        Drop values further than this many robust standard deviations from the band's median.
+
+    Returns
+    -------
+    Table
+        Identifier; features with unit and description; for each of them why it is missing where it
+        is; numbers of epochs that were used and dropped. Rows in the order of `curves`.
+
+    Examples
+    --------
+    >>> from skyfill.lightcurve import About, collect
+    >>> numbers = np.array([[1.0, 15.0, 0.1], [2.0, 15.5, 0.1], [3.0, 15.1, 0.0]])
+    >>> table = extract_features(collect(["a", "a", "a"], None, numbers, About()), "mean, period")
+    >>> table.column("mean").to_pylist(), table.info("mean").unit
+    ([15.25], 'mag')
+    >>> table.column("period").to_pylist(), table.reasons("period").to_pylist()
+    ([None], ['rejected'])
+    >>> table.column("n_points").to_pylist(), table.column("n_bad").to_pylist()
+    ([2], [1])
+    """
+    chosen = features if isinstance(features, FeatureSet) else choose_features(features)
+    columns = list(plan(chosen, curves.about))
+    chunks = [
+        slice(a, min(a + _STARS_AT_ONCE, len(curves)))
+        for a in range(0, len(curves), _STARS_AT_ONCE)
+    ]
+    parts = map_threads(lambda rows: _compute(curves, rows, columns, clip), chunks)
+    numbers = np.concatenate([np.empty((0, len(columns))), *(part[0] for part in parts)])
+    counts = [count for part in parts for count in part[1]]
+    return as_table(curves, columns, numbers, counts)
+
+
+def empty_table(about: About, features: FeatureSet) -> Table:
+    """Give the table of features without rows: the columns that `stream_features` will fill."""
+    nothing = np.zeros(0)
+    start = np.zeros(1, np.int64)
+    ids = pa.array([], about.id_type)
+    return extract_features(LightCurves(ids, start, nothing, nothing, nothing, about), features)
+
+
+def plan(chosen: FeatureSet, about: About) -> Iterator[tuple[str, Feature, int]]:
+    """List the columns to be computed: name, feature and index of the band."""
+    for feature in chosen.features:
+        if feature.of is Of.STAR or not chosen.every_band or len(about.bands) == 1:
+            yield feature.name, feature, 0
+            continue
+        for index, band in enumerate(about.bands):
+            yield f"{feature.name}_{band}", feature, index
+
+
+def as_table(
+    curves: LightCurves, columns: list[Any], numbers: Array, counts: list[tuple[Counts, ...]]
+) -> Table:
+    """Describe the columns; say why features are missing."""
+    about = curves.about
+    values: dict[str, Any] = {about.id_name: curves.ids}
+    info = {about.id_name: replace(about.id_info, role=Role.IDENTIFIER)}
+    for k, (name, feature, band) in enumerate(columns):
+        is_gap = pa.array(~np.isfinite(numbers[:, k]))
+        values[name] = pc.if_else(is_gap, None, pa.array(numbers[:, k]))
+        info[name] = _info(feature, about, band)
+        values[gap_name(name)] = pc.if_else(is_gap, pa.scalar(str(UNCOMPUTABLE)), None)
+        info[gap_name(name)] = ColumnInfo(role=Role.REASON, of=name)
+    found, facts = _count_columns(about, counts)
+    return Table.from_columns(values | found, info=info | facts)
+
+
+def _compute(
+    curves: LightCurves, rows: slice, columns: list[Any], clip: float | None
+) -> tuple[Array, list[tuple[Counts, ...]]]:
+    numbers = np.empty((rows.stop - rows.start, len(columns)))
+    counts = []
+    # A feature that does not exist may divide by zero on the way; it comes out as NaN.
+    with np.errstate(all="ignore"):
+        for i, row in enumerate(range(rows.start, rows.stop)):
+            star, count = curves.star(row, clip=clip)
+            numbers[i] = [feature.compute(star, band) for _, feature, band in columns]
+            counts.append(count)
+    return numbers, counts
+
+
+def _info(feature: Feature, about: About, band: int) -> ColumnInfo:
+    unit, ucd, words = feature.unit, feature.ucd, feature.description
+    if unit and "{value}" in unit:
+        unit = unit.format(value=about.unit) if about.unit else None
+    if about.is_flux:
+        ucd = ucd.replace("phot.mag", "phot.flux")
+    if feature.of is not Of.STAR and about.bands != ("",):
+        words = f"{words}; band {about.bands[band]}"
+    return ColumnInfo(unit, ucd, words, Role.FEATURE)
+
+
+def _count_columns(
+    about: About, counts: list[tuple[Counts, ...]]
+) -> tuple[dict[str, Any], dict[str, ColumnInfo]]:
+    table = np.array(counts, np.int32).reshape(len(counts), len(about.bands), len(_COUNTS))
+    values, info = {}, {}
+    for index, band in enumerate(about.bands):
+        for k, (name, words) in enumerate(_COUNTS.values()):
+            column = name if len(about.bands) == 1 else f"{name}_{band}"
+            values[column] = table[:, index, k]
+            info[column] = ColumnInfo(ucd="meta.number", description=words)
+    return values, info
+
+
+def stream_features(
+    parts: Iterable[LightCurves],
+    features: FeatureSet,
+    *,
+    clip: float | None = None,
+    advance: Callable[[int], object] = lambda n: None,
+) -> Iterator[Table]:
+    """Compute features part by part; give tables of some thousand rows.
+
+    Parameters
+    ----------
+    parts : iterable of LightCurves
+        Such as `open_light_curves` gives.
+    features : FeatureSet
+        What `choose_features` gives.
+    clip : float, optional
+        As in `extract_features`.
+    advance : callable
+        Told the number of objects after each part.
+    """
+    waiting: list[pa.Table] = []
+    for part in parts:
+        waiting.append(extract_features(part, features, clip=clip).arrow)
+        advance(len(part))
+        if sum(map(len, waiting)) >= TABLE_ROWS:
+            yield Table(pa.concat_tables(waiting))
+            waiting = []
+    if waiting:
+        yield Table(pa.concat_tables(waiting))

@@ -1,0 +1,232 @@
+"""Tables of any layout to light curves: a row per measurement, or lists in a row per object.
+
+Nested columns (a list of structs, a struct of lists) and columns for each band are read alike.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skyfill.catalog import ColumnInfo, Table
+from skyfill.catalog.arrays import plain_type, to_numbers
+from skyfill.errors import CatalogError
+from skyfill.lightcurve._array import Array, IntArray
+from skyfill.lightcurve.collection import About, LightCurves, arrange, as_array, band_places
+from skyfill.lightcurve.columns import (
+    BAND_MARK,
+    Columns,
+    bands_of_template,
+    find_columns,
+    is_list,
+    leaves,
+)
+from skyfill.lightcurve.nested import (
+    as_days,
+    distinct,
+    leaf,
+    leaf_type,
+    list_cells,
+    list_lengths,
+    outer,
+)
+from skyfill.lightcurve.passbands import order_bands
+
+_DAYS = {"mjd", "jd", "hjd", "bjd", "day", "days"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user says about the light curves; the rest is found.
+
+    Parameters
+    ----------
+    columns : Columns
+        Names of columns.
+    bands : tuple of str, optional
+        Order of the bands; others are left out.
+    is_flux : bool, optional
+        Whether the values are fluxes; by default by their UCD or name.
+    """
+
+    columns: Columns = Columns()
+    bands: tuple[str, ...] | None = None
+    is_flux: bool | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How to read light curves from record batches of one schema.
+
+    Parameters
+    ----------
+    columns : Columns
+        Found and checked.
+    has_lists : bool
+        Whether a row is an object and its cells are lists.
+    to_days : float
+        Factor from the unit of time to days.
+    names : tuple of str
+        All columns of the file.
+    about : About
+        Its bands are empty until the data were seen, where a column of the data names them.
+    """
+
+    columns: Columns
+    has_lists: bool
+    to_days: float
+    names: tuple[str, ...]
+    about: About
+
+    def with_bands(self, found: Iterable[str], wanted: tuple[str, ...] | None) -> "Layout":
+        """Put the bands that the data have in order."""
+        return replace(self, about=replace(self.about, bands=order_bands(found, wanted)))
+
+    @property
+    def needed(self) -> list[str]:
+        """Names of the columns of the file from which the light curves are read."""
+        bands = self.about.bands if self.columns.by_band else ("",)
+        named = (getattr(self.of_band(band), p.name) for band in bands for p in fields(Columns))
+        return list(dict.fromkeys(outer(name, self.names) for name in named if name))
+
+    def of_band(self, band: str) -> Columns:
+        """Name the columns of one band."""
+        named = {part.name: getattr(self.columns, part.name) for part in fields(Columns)}
+        return Columns(
+            **{key: name and name.replace(BAND_MARK, band) for key, name in named.items()}
+        )
+
+
+def find_layout(schema: pa.Schema, request: Request, *, needs_id: bool = True) -> Layout:
+    """Find out how a table holds light curves.
+
+    Examples
+    --------
+    >>> schema = pa.schema([("id", "string"), ("mjd", "float64"), ("flux", "float64")])
+    >>> layout = find_layout(schema, Request())
+    >>> layout.has_lists, layout.about.is_flux, layout.about.bands, layout.about.has_errors
+    (False, True, ('',), False)
+    """
+    columns = find_columns(schema, request.columns, needs_id=needs_id)
+    known = leaves(schema)
+    bands: tuple[str, ...] = ("",) if columns.band is None else ()
+    if columns.by_band:
+        bands = order_bands(bands_of_template(columns.template, known), request.bands)
+        columns = replace(columns, band=None)
+    layout = Layout(columns, False, 1.0, tuple(schema.names), About(bands=bands))
+    one = layout.of_band(bands[0] if bands else "")
+    value, time = str(one.value), str(one.time)
+    return replace(
+        layout,
+        has_lists=is_list(leaf_type(schema, value)),
+        to_days=_to_days(time, known[time]),
+        about=replace(_about(schema, columns, value, is_flux=request.is_flux), bands=bands),
+    )
+
+
+def _about(schema: pa.Schema, columns: Columns, value: str, *, is_flux: bool | None) -> About:
+    known = leaves(schema)
+    info, name = known[value], columns.id
+    if is_flux is None:
+        is_flux = "flux" in value.lower() or (info.ucd or "").startswith("phot.flux")
+    about = About(
+        unit=info.unit or (None if is_flux else "mag"),
+        is_flux=is_flux,
+        has_errors=columns.error is not None,
+    )
+    if name is None:
+        return about
+    return replace(
+        about, id_name=name, id_info=known[name], id_type=plain_type(leaf_type(schema, name))
+    )
+
+
+def _to_days(name: str, info: ColumnInfo) -> float:
+    if not info.unit or info.unit == "d" or info.unit.lower() in _DAYS:
+        return 1.0
+    from astropy.units import Unit
+
+    try:
+        return float(Unit(info.unit).to("d"))
+    except (ValueError, TypeError):
+        raise CatalogError(
+            f"column {name!r}: the unit {info.unit!r} is not one of time; correct it in the file"
+        ) from None
+
+
+def from_table(table: Table, request: Request | None = None) -> LightCurves:
+    """Take the light curves out of a table in memory, whose rows may be in any order.
+
+    Parameters
+    ----------
+    table : Table
+        A row per measurement, or a row per object with lists in its cells.
+    request : Request, optional
+        Names of columns and order of bands where they cannot be guessed.
+
+    Examples
+    --------
+    >>> table = Table.from_columns({"id": [7, 7], "mjd": [2.0, 1.0], "mag": [15.0, 16.0]})
+    >>> curves = from_table(table)
+    >>> curves.star(0)[0].curves[0].value
+    array([16., 15.])
+    """
+    request = request or Request()
+    layout = find_layout(table.arrow.schema, request)
+    if not layout.about.bands:
+        name = str(layout.columns.band)
+        layout = layout.with_bands(distinct(leaf(table.arrow, name), name), request.bands)
+    return to_curves(table.arrow, layout)
+
+
+def to_curves(rows: Any, layout: Layout, ids: Any = None) -> LightCurves:
+    """Read the light curves of a record batch or Arrow table; `ids` replaces its identifiers."""
+    names = as_array(ids) if ids is not None else leaf(rows, str(layout.columns.id))
+    if names.null_count:
+        row = int(np.flatnonzero(names.is_null().to_numpy(zero_copy_only=False))[0])
+        raise CatalogError(
+            f"column {layout.columns.id!r}, row {row + 1}: no identifier; fill it in or drop it"
+        )
+    named = layout.about.bands if layout.columns.by_band else ("",)
+    parts = [_measurements(rows, layout, k, name) for k, name in enumerate(named)]
+    objects, places, numbers = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if not layout.has_lists:
+        coded = names.dictionary_encode()
+        names = coded.dictionary
+        objects = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)[objects]
+    return arrange(names, objects, places, numbers=numbers, about=layout.about)
+
+
+def _measurements(
+    rows: Any, layout: Layout, place: int, band: str
+) -> tuple[IntArray, IntArray, Array]:
+    """Row of each measurement, index of its band; time in days, value and error."""
+    columns = layout.of_band(band)
+    read = _list_reader(rows, columns) if layout.has_lists else _plain_reader(rows)
+    time, value = str(columns.time), str(columns.value)
+    cells = read(value)
+    numbers = np.full((len(cells), 3), np.nan)
+    numbers[:, 0] = as_days(read(time), time) * layout.to_days
+    numbers[:, 1] = to_numbers(cells, value)
+    if columns.error:
+        numbers[:, 2] = to_numbers(read(columns.error), columns.error)
+    objects = np.arange(rows.num_rows)
+    if layout.has_lists:
+        objects = np.repeat(objects, list_lengths(leaf(rows, value)))
+    if not columns.band:
+        return objects, np.full(len(objects), place), numbers
+    words = read(columns.band)
+    if words.null_count:
+        distinct(words, columns.band)
+    return objects, band_places(words, layout.about.bands), numbers
+
+
+def _plain_reader(rows: Any) -> Any:
+    return lambda name: leaf(rows, name)
+
+
+def _list_reader(rows: Any, columns: Columns) -> Any:
+    lengths = list_lengths(leaf(rows, str(columns.value)))
+    return lambda name: list_cells(leaf(rows, name), name, lengths)

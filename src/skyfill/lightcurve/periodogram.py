@@ -1,0 +1,274 @@
+"""Lomb-Scargle periodogram of all bands of a star together, on a grid that its sampling sets.
+
+In each band a sinusoid of its own amplitude and phase and a mean of its own are fitted, weighted by
+the errors; bands share the frequency. The power is the share of chi squared that these fits remove
+(Zechmeister & Kuerster 2009 for one band, VanderPlas & Ivezic 2015 for several).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numba import njit
+
+from skyfill.lightcurve._array import Array, IntArray
+from skyfill.lightcurve.spectrum import COMBS, Points, bump_transform, fft_cells, fourier_sums
+
+# Grid points per 1 / baseline, the width of a peak.
+OVERSAMPLING = 5
+# Nightly surveys see periods far below a night; where the sampling is denser, so is the search.
+LEAST_LIMIT_PER_DAY = 10.0
+# Share of the time steps that are shorter than half the shortest period searched.
+SHORT_STEPS = 0.05
+MOST_FREQUENCIES = 1 << 20
+# Value of the spectral window from which f and f_alias - f can no longer be told apart; a window
+# that comes back to one may be seen at 0.93 between two points of the grid.
+ALIAS = 0.9
+N_PEAKS = 5
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Frequencies ``step * k``, in cycles per day, for k from `first` to `size` - 1."""
+
+    step: float
+    first: int
+    size: int
+
+    @property
+    def frequency(self) -> Array:
+        """All frequencies of the grid."""
+        return np.arange(self.first, self.size) * np.float64(self.step)
+
+
+@dataclass(frozen=True)
+class Periodogram:
+    """What the search for a period found.
+
+    Attributes
+    ----------
+    frequency, power : arrays of shape (peaks,)
+        The highest peaks at their exact maxima, the best first; cycles per day.
+    mean, sd : float
+        Of the power over the whole grid.
+    grid : Grid
+        Frequencies searched; it ends where the sampling can no longer tell them apart.
+    spectrum : array
+        Power at the frequencies of the grid.
+    """
+
+    frequency: Array
+    power: Array
+    mean: float
+    sd: float
+    grid: Grid
+    spectrum: Array
+
+
+def choose_grid(time: Array, start: IntArray) -> Grid:
+    """Let baseline and sampling set the grid.
+
+    From one cycle per baseline, in steps of a fifth of that, to half the inverse of the time step
+    that one in twenty is shorter than, but at least to 10 cycles per day: observing at night only
+    does not hide shorter periods as long as the hour varies.
+
+    Parameters
+    ----------
+    time : array of shape (n,)
+        Epochs in days, one band after the other, ascending in each, not all equal.
+    start : array of shape (bands + 1,)
+        Where the bands begin, and the end.
+
+    Examples
+    --------
+    >>> grid = choose_grid(np.arange(101) * 0.02, np.array([0, 101]))  # half an hour apart
+    >>> print(grid.frequency[0].round(3), grid.frequency[-1].round(1))
+    0.5 25.0
+    """
+    steps = np.delete(np.diff(time), start[1:-1] - 1)
+    step = 1 / (OVERSAMPLING * np.ptp(time))
+    limit = max(LEAST_LIMIT_PER_DAY, 0.5 / np.quantile(steps, SHORT_STEPS))
+    size = int(min(round(limit / step), MOST_FREQUENCIES)) + 1
+    return Grid(float(step), OVERSAMPLING, max(size, 2 * OVERSAMPLING))
+
+
+def power_spectrum(points: Points, grid: Grid) -> Array:
+    """Compute the power on the grid, as far as the sampling can tell frequencies apart.
+
+    The array may be shorter than the grid: it ends at half the frequency at which the spectral
+    window comes back to (nearly) one, which for regular sampling is the Nyquist frequency.
+    """
+    sums = fourier_sums(points, grid.step, grid.size)
+    bump = bump_transform(fft_cells(grid.size))
+    removed, window = np.zeros(grid.size), np.zeros(grid.size, np.complex64)
+    shares = points.total / points.total.sum()
+    for band, scatter in enumerate(points.scatter):
+        add_band(sums[band], bump, (scatter, points.total[band], shares[band]), removed, window)
+    last = first_alias(window, grid.first)
+    power: Array = removed[grid.first : last] / (points.scatter * points.total).sum()
+    return power
+
+
+def find_periods(points: Points, grid: Grid | None = None) -> Periodogram:
+    """Search for periods and settle the best peaks at their maxima.
+
+    Parameters
+    ----------
+    points : Points
+        At least three in each band, not constant.
+    grid : Grid, optional
+        What `choose_grid` gives, if not said otherwise.
+    """
+    grid = choose_grid(points.time, points.start) if grid is None else grid
+    power = power_spectrum(points, grid)
+    peaks = highest_peaks(power, OVERSAMPLING, N_PEAKS)
+    places = grid.step * (grid.first + peaks)
+    settled = np.array([settle(partial(power_at, points), f, grid.step) for f in places])
+    order = np.argsort(-settled[:, 1], kind="stable")
+    return Periodogram(
+        frequency=settled[order, 0],
+        power=settled[order, 1],
+        mean=float(power.mean()),
+        sd=float(power.std()),
+        grid=replace(grid, size=grid.first + len(power)),
+        spectrum=power,
+    )
+
+
+def settle(height: Callable[[float], float], frequency: float, step: float) -> tuple[float, float]:
+    """Climb from a grid point to the maximum near it; give its place and height."""
+    middle = height(frequency)
+    for width in (step / 2, step / 10):
+        left, right = height(frequency - width), height(frequency + width)
+        frequency += _vertex(left, middle, right) * width
+        middle = height(frequency)
+    return frequency, middle
+
+
+def _vertex(left: float, middle: float, right: float) -> float:
+    """Place of the maximum of a parabola through three heights, at most one step away."""
+    bend = left - 2 * middle + right
+    if bend >= 0:
+        return float(np.sign(right - left))
+    return float(np.clip(0.5 * (left - right) / bend, -1, 1))
+
+
+def power_at(points: Points, frequency: float) -> float:
+    """Compute the power at one frequency from the points themselves."""
+    return float(
+        _power_at(points.time, points.value, points.weight, points.start, points.total, frequency)
+        / (points.scatter * points.total).sum()
+    )
+
+
+@njit(cache=True, nogil=True)
+def add_band(sums, bump, facts, removed, window):  # type: ignore[no-untyped-def]
+    """Add what a band's sinusoid removes from chi squared; add its spectral window at 2f."""
+    scatter, total, share = facts
+    size, cells = len(removed), sums.shape[1]
+    window_2f = np.empty(size, np.complex128)
+    for k in range(size):
+        m, s = k // COMBS, k % COMBS
+        here = sums[s, m] * bump[m]
+        if s == 0:
+            mirror = np.conj(sums[0, (cells - m) % cells]) * bump[m]
+        else:
+            mirror = np.conj(sums[COMBS - s, cells - m - 1]) * bump[m + 1]
+        at_f, at_2f = 0.5 * (here + mirror), -0.5j * (here - mirror)
+        window_2f[k] = at_2f
+        if s == 1:
+            window_f = np.complex128(sums[COMBS, m]) * bump[m]
+        elif s == 3:
+            window_f = np.conj(np.complex128(sums[COMBS, cells - m - 1])) * bump[m + 1]
+        else:
+            window_f = window_2f[k // 2]
+        removed[k] += total * _removed(at_f, window_f, at_2f, scatter)
+        window[k] += share * at_2f
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _removed(at_f, window_f, window_2f, scatter):  # type: ignore[no-untyped-def]
+    """Weighted mean square that the best sinusoid removes, from the sums of a band."""
+    cc = 0.5 * (1 + window_2f.real) - window_f.real**2
+    ss = 0.5 * (1 - window_2f.real) - window_f.imag**2
+    cs = 0.5 * window_2f.imag - window_f.real * window_f.imag
+    determinant = cc * ss - cs * cs
+    # No such sinusoid can be told from a constant; single precision leaves 1e-6 there.
+    if determinant < 1e-4:
+        return 0.0
+    yc, ys = at_f.real, at_f.imag
+    found = (ss * yc * yc + cc * ys * ys - 2 * cs * yc * ys) / determinant
+    return min(max(found, 0.0), scatter)
+
+
+@njit(cache=True, nogil=True)
+def _power_at(time, value, weight, start, total, frequency):  # type: ignore[no-untyped-def]
+    """Chi squared that sinusoids of one frequency remove in all bands."""
+    removed = 0.0
+    for band in range(len(total)):
+        at_f, window_f, window_2f, scatter = 0j, 0j, 0j, 0.0
+        for i in range(start[band], start[band + 1]):
+            angle = -2 * np.pi * frequency * time[i]
+            turn = complex(np.cos(angle), np.sin(angle))
+            at_f += weight[i] * value[i] * turn
+            window_f += weight[i] * turn
+            window_2f += weight[i] * turn * turn
+            scatter += weight[i] * value[i] * value[i]
+        removed += total[band] * _removed(at_f, window_f, window_2f, scatter)
+    return removed
+
+
+@njit(cache=True, nogil=True)
+def first_alias(window, first):  # type: ignore[no-untyped-def]
+    """Find the first k whose spectral window at 2f is nearly one again, else the size.
+
+    The window leaves one near f = 0; only what comes after it has fallen is an alias.
+    """
+    fallen = False
+    for k in range(1, len(window)):
+        size = abs(window[k])
+        fallen = fallen or size < 0.5
+        if fallen and size > ALIAS:
+            return max(k, first + 3)
+    return len(window)
+
+
+@njit(cache=True, nogil=True)
+def highest_peaks(power, apart, n_peaks):  # type: ignore[no-untyped-def]
+    """Find the highest local maxima, the best first, none within `apart` of a higher one."""
+    chosen = np.empty(n_peaks, np.int64)
+    count = 0
+    for k in range(len(power)):
+        if count == n_peaks and power[k] <= power[chosen[count - 1]]:
+            continue
+        left = k == 0 or power[k] >= power[k - 1]
+        right = k == len(power) - 1 or power[k] > power[k + 1]
+        if left and right:
+            count = _insert(power, chosen, count, k, apart)
+    return chosen[:count]
+
+
+@njit(cache=True, nogil=True)
+def _insert(power, chosen, count, k, apart):  # type: ignore[no-untyped-def]
+    """Put a maximum into its place; lower ones too near to it go, and so does it near a higher."""
+    kept = 0
+    place = -1
+    old = chosen[:count].copy()
+    for c in old:
+        if place < 0 and power[k] > power[c]:
+            place = kept
+            kept += 1
+        if abs(c - k) > apart:
+            if kept < len(chosen):
+                chosen[kept] = c
+                kept += 1
+        elif place < 0:
+            chosen[:count] = old
+            return count
+    if place < 0 and kept < len(chosen):
+        place = kept
+        kept += 1
+    if place >= 0:
+        chosen[place] = k
+    return kept

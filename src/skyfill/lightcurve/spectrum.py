@@ -1,0 +1,144 @@
+"""Trigonometric sums of unevenly sampled curves on a regular grid of frequencies, by FFT.
+
+Every point is spread over `WIDTH` cells of a regular grid with a bump of known Fourier transform;
+an FFT and a division by that transform give the sums (Barnett, Magland & af Klinteberg 2019). The
+frequencies k * step are taken in four interleaved combs k = 4m + s: a phase factor on each point
+shifts comb s to zero, so that four short FFTs run side by side in the vector unit instead of one
+long one that mostly sees padding. The sums of the values at frequency f and of the weights at 2f
+are real sequences and share one complex FFT.
+
+Single precision is enough here: the sums only have to find the peaks, `periodogram` computes the
+power at the peaks anew from the points themselves.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from skyfill.lightcurve._array import Array, ComplexArray, IntArray
+
+WIDTH = 8
+COMBS = 4
+_OVERSAMPLING = 1.25
+# Of the bump exp(SHARP (sqrt(1 - z^2) - 1)): the trade-off between truncation and aliasing.
+_SHARP = 0.97 * np.pi * WIDTH * (1 - 0.5 / _OVERSAMPLING)
+_TABLE_CELLS = 512
+_NODES = 48
+
+
+class Points(NamedTuple):
+    """The points of all bands of a star, one band after the other.
+
+    `time` starts at zero; `weight` sums to one in each band, where the weighted mean of `value` is
+    zero; band b has the points ``start[b]:start[b + 1]``, and `scatter` is sum(w v^2) in it,
+    `total` the sum of 1 / error^2.
+    """
+
+    time: Array
+    value: Array
+    weight: Array
+    start: IntArray
+    scatter: Array
+    total: Array
+
+
+def fourier_sums(points: Points, step: float, size: int) -> ComplexArray:
+    """Sum values and weights times exp(-2 pi i k step t) for k below `size`, ready to be unpacked.
+
+    Returns
+    -------
+    array of shape (bands, 5, cells)
+        For each band the FFTs of the four combs of ``w v`` at f plus i times ``w`` at 2f, and of
+        the comb k = 4m + 1 of ``w`` at f; see `unpack`. Not yet divided by `bump_transform`.
+    """
+    from scipy.fft import fft
+
+    cells = fft_cells(size)
+    grid = np.zeros((len(points.scatter), COMBS + 1, cells), np.complex64)
+    for band, (a, b) in enumerate(zip(points.start[:-1], points.start[1:], strict=True)):
+        turns = points.time[a:b] * step
+        spread(turns, points.weight[a:b], points.value[a:b], _bump(), grid[band])
+    flat = grid.reshape(-1, cells)
+    sums: ComplexArray = fft(flat, axis=1, overwrite_x=True).reshape(grid.shape)
+    return sums
+
+
+def fft_cells(size: int) -> int:
+    """Give a length of which there are few, so that FFT plans and bumps are found in their caches.
+
+    Examples
+    --------
+    >>> fft_cells(131072)
+    81920
+    """
+    needed = max(_OVERSAMPLING * size * 2 / COMBS, 4 * WIDTH)
+    power = 2 ** (int(np.ceil(np.log2(needed))) - 3)
+    return next(int(part * power) for part in (5, 6, 8) if part * power >= needed)
+
+
+@lru_cache(maxsize=64)
+def bump_transform(cells: int) -> Array:
+    """Give one over the Fourier transform of the bump at m / cells, m up to the largest used."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    frequency = np.arange(int(cells / (2 * _OVERSAMPLING)) + 2) / cells
+    heights = weights * np.exp(_SHARP * (np.sqrt(1 - nodes**2) - 1))
+    transform = np.zeros(len(frequency))
+    for node, height in zip(nodes, heights, strict=True):
+        transform += height * np.cos(np.pi * WIDTH * frequency * node)
+    inverse = 2 / (WIDTH * transform)
+    inverse.setflags(write=False)  # shared by all threads
+    return inverse
+
+
+@lru_cache(maxsize=1)
+def _bump() -> Array:
+    """Tabulate the bump from its left end, `_TABLE_CELLS` entries per cell."""
+    z = np.linspace(-1, 1, WIDTH * _TABLE_CELLS + 1)
+    table = np.exp(_SHARP * (np.sqrt(1 - z**2) - 1))
+    table.setflags(write=False)
+    return np.append(table, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def spread(turns, weight, value, bump, grid):  # type: ignore[no-untyped-def]
+    """Add the points of one band to its five grids; `turns` are time times the grid's step."""
+    cells = grid.shape[1]
+    here, there = np.empty(WIDTH), np.empty(WIDTH)
+    for i in range(len(turns)):
+        angle = -2 * np.pi * turns[i]
+        once = complex(np.cos(angle), np.sin(angle))
+        at_f = _weigh(COMBS * turns[i], cells, bump, here)
+        at_2f = _weigh(2 * COMBS * turns[i], cells, bump, there)
+        _add(grid, at_f, here, weight[i] * value[i] + 0j, once)
+        _add(grid, at_2f, there, 1j * weight[i], once * once)
+        _add(grid[COMBS:], at_f, here, weight[i] * once, once)
+
+
+@njit(cache=True, nogil=True)
+def _add(grid, cell, heights, strength, turn):  # type: ignore[no-untyped-def]
+    """Add a point to the grids of up to four combs, each turned once more than the last."""
+    cells, combs = grid.shape[1], min(grid.shape[0], COMBS)
+    for s in range(combs):
+        k = cell
+        for height in heights:
+            grid[s, k] += np.complex64(strength * height)
+            k += 1
+            if k == cells:
+                k = 0
+        strength *= turn
+
+
+@njit(cache=True, nogil=True)
+def _weigh(turns, cells, bump, heights):  # type: ignore[no-untyped-def]
+    """Fill in the heights of the bump at the cells around a point; return the first cell."""
+    place = (turns - np.floor(turns)) * cells
+    first = int(np.ceil(place - WIDTH / 2))
+    x = (first - place + WIDTH / 2) * _TABLE_CELLS
+    entry = int(x)
+    part = x - entry
+    for j in range(WIDTH):
+        heights[j] = bump[entry] + part * (bump[entry + 1] - bump[entry])
+        entry += _TABLE_CELLS
+    return first % cells
