@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numba import njit
 
-from skyfill.lightcurve._array import Array, IntArray
+from skyfill.lightcurve._array import Array, ComplexArray, IntArray
 from skyfill.lightcurve.spectrum import COMBS, Points, bump_transform, fft_cells, fourier_sums
 
 # Grid points per 1 / baseline, the width of a peak.
@@ -22,9 +22,11 @@ LEAST_LIMIT_PER_DAY = 10.0
 # Share of the time steps that are shorter than half the shortest period searched.
 SHORT_STEPS = 0.05
 MOST_FREQUENCIES = 1 << 20
-# Value of the spectral window from which f and f_alias - f can no longer be told apart; a window
-# that comes back to one may be seen at 0.93 between two points of the grid.
-ALIAS = 0.9
+# Value of the spectral window from which f and f_alias - f can no longer be told apart: epochs that
+# keep a rhythm within a fiftieth of it. One hour of every sidereal night, as EROS-1, gives 0.95.
+ALIAS = 0.99
+# What such a maximum may be reduced to between two points of the grid.
+_ALIAS_ON_GRID = 0.9
 N_PEAKS = 5
 
 
@@ -105,7 +107,7 @@ def power_spectrum(points: Points, grid: Grid) -> Array:
     shares = points.total / points.total.sum()
     for band, scatter in enumerate(points.scatter):
         add_band(sums[band], bump, (scatter, points.total[band], shares[band]), removed, window)
-    last = first_alias(window, grid.first)
+    last = _first_alias(points, window, grid)
     power: Array = removed[grid.first : last] / (points.scatter * points.total).sum()
     return power
 
@@ -134,6 +136,22 @@ def find_periods(points: Points, grid: Grid | None = None) -> Periodogram:
         grid=replace(grid, size=grid.first + len(power)),
         spectrum=power,
     )
+
+
+def _first_alias(points: Points, window: ComplexArray, grid: Grid) -> int:
+    """Find the first k at which the spectral window at 2f is nearly one again, else the size."""
+    for k in window_maxima(window, _ALIAS_ON_GRID):
+        place, step = 2 * grid.step * float(k), 2 * grid.step
+        if settle(partial(window_at, points), place, step)[1] > ALIAS:
+            return max(int(k), grid.first + 3)
+    return grid.size
+
+
+def window_at(points: Points, frequency: float) -> float:
+    """Compute the size of the spectral window of all bands at one frequency."""
+    shares = np.repeat(points.total / points.total.sum(), np.diff(points.start))
+    turns = np.exp(-2j * np.pi * frequency * points.time)
+    return float(np.abs(np.sum(shares * points.weight * turns)))
 
 
 def settle(height: Callable[[float], float], frequency: float, step: float) -> tuple[float, float]:
@@ -220,18 +238,17 @@ def _power_at(time, value, weight, start, total, frequency):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def first_alias(window, first):  # type: ignore[no-untyped-def]
-    """Find the first k whose spectral window at 2f is nearly one again, else the size.
-
-    The window leaves one near f = 0; only what comes after it has fallen is an alias.
-    """
-    fallen = False
-    for k in range(1, len(window)):
+def window_maxima(window, least):  # type: ignore[no-untyped-def]
+    """Find the maxima above `least` after the window has left its value of one at zero."""
+    found = np.empty(len(window), np.int64)
+    count, fallen = 0, False
+    for k in range(1, len(window) - 1):
         size = abs(window[k])
         fallen = fallen or size < 0.5
-        if fallen and size > ALIAS:
-            return max(k, first + 3)
-    return len(window)
+        if fallen and size > least and size >= abs(window[k - 1]) and size > abs(window[k + 1]):
+            found[count] = k
+            count += 1
+    return found[:count]
 
 
 @njit(cache=True, nogil=True)

@@ -45,13 +45,14 @@ class Points(NamedTuple):
 
 
 def fourier_sums(points: Points, step: float, size: int) -> ComplexArray:
-    """Sum values and weights times exp(-2 pi i k step t) for k below `size`, ready to be unpacked.
+    """Sum values and weights times exp(-2 pi i k step t) for k below `size`.
 
     Returns
     -------
     array of shape (bands, 5, cells)
         For each band the FFTs of the four combs of ``w v`` at f plus i times ``w`` at 2f, and of
-        the comb k = 4m + 1 of ``w`` at f; see `unpack`. Not yet divided by `bump_transform`.
+        the comb k = 4m + 1 of ``w`` at f. Not yet divided by the bump's transform;
+        `periodogram.add_band` unpacks them.
     """
     from scipy.fft import fft
 
