@@ -22,8 +22,9 @@ lint: $(VENV)/.dev
 bench: $(VENV)/.bench
 	for study in benchmarks/[a-z]*.py; do $(BIN)/python $$study || exit 1; done
 
-docs: $(VENV)/.dev
-	$(BIN)/python -m pytest docs README.md
+docs: $(VENV)/.docs
+	$(BIN)/python -m pytest docs README.md tests/test_docs.py tests/test_pages.py tests/test_mission.py
+	$(BIN)/sphinx-build -W --keep-going docs build/docs
 
 $(VENV)/.demo: $(FROZEN)
 	$(PYTHON) -m venv $(VENV)
@@ -33,6 +34,10 @@ $(VENV)/.demo: $(FROZEN)
 
 $(VENV)/.dev: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.dev

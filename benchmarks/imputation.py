@@ -42,30 +42,48 @@ def masks(table, rates):
     }
 
 
-def compare(table, name_of_mask, mask, rates, options):
+def compare(key, table, name_of_mask, rule, options):
     """Run each method by itself, so that one that fails does not take the others along."""
     found = Comparison(())
     factories = rivals(name_of_mask)
+    mask, rates = rule
     for name in options.methods:
-        start = time.perf_counter()
-        try:
-            with counted_warnings() as told:
-                found += compare_imputers(
-                    table.X,
-                    {TITLES[name]: factories[name]},
-                    rates=rates,
-                    mask=mask,
-                    repeats=options.repeats,
-                    rng=options.seed,
-                )
-        except AbsentError as reason:
-            print(f"{TITLES[name]}: skipped ({reason})\n", flush=True)
-        except Exception as error:
-            print(f"{TITLES[name]}: failed ({type(error).__name__}: {error})\n", flush=True)
-        else:
-            seconds = f"{time.perf_counter() - start:.0f} s"
-            print(f"<!-- {TITLES[name]}: {seconds}{told()} -->", flush=True)
+        for rate in rates:
+            kept = options.save and options.save / f"{key}-{name_of_mask}-{name}-{rate:g}.json"
+            if kept and kept.exists():
+                found += Comparison.from_json(kept.read_text())
+                continue
+            run = partial(
+                compare_imputers,
+                table.X,
+                {TITLES[name]: factories[name]},
+                rates=[rate],
+                mask=mask,
+                repeats=options.repeats,
+                rng=options.seed,
+            )
+            new = attempt(name, run)
+            if kept and new.scores:
+                kept.write_text(new.to_json())
+            found += new
     return found
+
+
+def attempt(name, run):
+    """Run one method; say how long it took and what it warned of, or why there is no result."""
+    start = time.perf_counter()
+    try:
+        with counted_warnings() as told:
+            found = run()
+    except AbsentError as reason:
+        print(f"{TITLES[name]}: skipped ({reason})\n", flush=True)
+    except Exception as error:
+        print(f"{TITLES[name]}: failed ({type(error).__name__}: {error})\n", flush=True)
+    else:
+        seconds = f"{time.perf_counter() - start:.0f} s"
+        print(f"<!-- {TITLES[name]}: {seconds}{told()} -->", flush=True)
+        return found
+    return Comparison(())
 
 
 @contextmanager
@@ -89,7 +107,31 @@ def report(found, table, name):
         if score == "nrmse" and name == "cells" and table.title.startswith("MACHO"):
             print_paper(found.rates)
         print(flush=True)
+    print_differences(found)
     print_times(found)
+
+
+def print_differences(found):
+    """How much each method is worse than the first, paired over the repeats."""
+    first, *others = found.methods
+    rows = []
+    for method in others:
+        cells = []
+        for score in ("nrmse", "crps"):
+            for rate in found.rates:
+                pairs = zip(found.runs(method, rate), found.runs(first, rate), strict=False)
+                gaps = [getattr(theirs, score) - getattr(ours, score) for theirs, ours in pairs]
+                cells.append(difference(gaps))
+        rows.append([method, *cells])
+    heads = [f"{score} {100 * rate:g} %" for score in ("NRMSE", "CRPS") for rate in found.rates]
+    print_table([f"worse than {first} by", *heads], rows)
+
+
+def difference(gaps):
+    if not gaps:
+        return "–"
+    error = np.std(gaps, ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
+    return f"{np.mean(gaps):+.3f} ± {error:.3f}"
 
 
 def print_paper(rates):
@@ -158,19 +200,18 @@ def main():
     parser.add_argument("--rates", type=words, default=["5", "10", "15", "20"])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--save", type=Path, help="folder for all scores as JSON")
+    parser.add_argument("--save", type=Path, help="folder that keeps finished runs")
     parser.add_argument("--rows", type=int, default=100_000, help="rows to fill; 0 for none")
     options = parser.parse_args()
+    if options.save:
+        options.save.mkdir(parents=True, exist_ok=True)
     header("Imputation", ["scikit-learn", "MissForest", "miceforest", "lightgbm"])
     for key in options.tables:
         table = TABLES[key]()
         rules = masks(table, tuple(float(rate) / 100 for rate in options.rates))
         for name in options.masks:
-            found = compare(table, name, *rules[name], options)
+            found = compare(key, table, name, rules[name], options)
             report(found, table, name)
-            if options.save:
-                options.save.mkdir(parents=True, exist_ok=True)
-                (options.save / f"{key}-{name}.json").write_text(found.to_json())
     if options.rows:
         speed(options)
 

@@ -79,7 +79,10 @@ def eros(cache):
         rows.append(row(label, X, found))
     print_table(["EROS-1: features", "number", "macro F1", "accuracy"], rows)
     by_quality(y, stars.numbers("quality")[:, 0], by_label["skyfill, all"])
-    periods(ours, stars, y)
+    macho = in_macho(stars)
+    referee(y, by_label["skyfill, all"], np.array(macho.column("class_macho").to_pylist(), str))
+    periods(ours, stars, y, np.where(macho.numbers("period_r_macho") > 0,
+                                     macho.numbers("period_r_macho"), np.nan)[:, 0])  # fmt: skip
 
 
 def macho14(curves):
@@ -98,9 +101,18 @@ def by_quality(y, quality, predictions):
     print_table(["quality at least", "stars", "macro F1", *np.unique(y)], rows)
 
 
-def periods(ours, stars, y):
+def referee(y, predictions, macho):
+    """Whom the independent MACHO catalog supports where forest and EROS catalog disagree."""
+    rows = []
+    for seed, found in zip(SEEDS, predictions, strict=True):
+        differ = (found != y) & np.isin(macho, np.unique(y))
+        sides = [np.mean(side[differ] == macho[differ]) for side in (found, y)]
+        rows.append([seed, differ.sum(), *(f"{share:.2f}" for share in sides)])
+    print_table(["seed", "stars in MACHO on which both differ", "as forest", "as EROS label"], rows)
+
+
+def periods(ours, stars, y, macho):
     catalog = stars.numbers("period_divided")[:, 0]
-    macho = macho_periods(stars)
     rows = []
     for name in ("period", "period_series"):
         found = ours.numbers(name)[:, 0]
@@ -136,12 +148,10 @@ def shares(found, truth):
     return [f"{part.mean():.3f}" for part in (same, simple, alias)]
 
 
-def macho_periods(stars):
-    """Periods of MACHO counterparts within 3 arcsec, one to one, NaN where there is none."""
+def in_macho(stars):
+    """Join MACHO's catalog of variables: counterparts within 3 arcsec, one to one."""
     survey = Survey("macho", load_macho_variables(), 3.0)
-    joined, _ = join_surveys(stars, [survey], MatchRules(remove_offset=True, n_controls=0))
-    found = joined.numbers("period_r_macho")[:, 0]
-    return np.where(found > 0, found, np.nan)
+    return join_surveys(stars, [survey], MatchRules(remove_offset=True, n_controls=0))[0]
 
 
 def debosscher(cache, *, with_feets):

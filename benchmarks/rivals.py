@@ -22,9 +22,9 @@ N_DRAWS = 20
 TREES = 100
 # Columns of one block predict one another, so chained equations settle slowly. On SAGE-Spec with
 # blocks hidden BayesianRidge has an NRMSE of 0.78 after 10 rounds (the default) and 0.63 after 300,
-# extra trees 0.78 after 4 and 0.69 after 30; with cells hidden trees gain nothing after 4.
+# extra trees 0.78 after 4, 0.69 after 30; with cells hidden trees gain nothing after 4.
 RIDGE_ROUNDS = 300
-TREE_ROUNDS = {"cells": 10, "blocks": 30, "faint": 10}
+TREE_ROUNDS = {"cells": 4, "blocks": 15, "faint": 4}
 
 
 class AbsentError(Exception):

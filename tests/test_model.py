@@ -5,11 +5,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
 from skyfill.catalog import ColumnInfo, Role, Table
+from skyfill.classify import CatalogClassifier
 from skyfill.errors import CatalogError, ModelError
-from skyfill.model import ARRAYS, FACTS, load_model, save_model, train
+from skyfill.impute import NetworkImputer
+from skyfill.model import ARRAYS, FACTS, load_model, save_model, train, train_classifier
 
 
 def make_table(n=300, seed=0):
@@ -84,7 +86,7 @@ def rewritten(path, facts=None, arrays=None, names=(FACTS, ARRAYS)):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"facts": {"format": 99}}, "format 99, this skyfill knows formats up to 1; update"),
+        ({"facts": {"format": 99}}, "format 99, this skyfill knows formats up to 2; update"),
         ({"facts": {"identifier": "0" * 16}}, "does not match its identifier"),
         ({"facts": {"features": [{"name": "V"}]}}, "damaged"),
         ({"facts": {"features": [{"name": "V", "code": "evil()"}]}}, "damaged"),
@@ -140,3 +142,101 @@ def test_identifiers_positions_and_labels_are_no_features():
     table = make_table().with_info("id", role="identifier")
     with pytest.raises(CatalogError, match="'id' has the role identifier"):
         train(table, ["V", "id"])
+    train(table, ["V", "id"], force=["id"], n_components=1, n_fits=1)
+
+
+def labelled(n=200):
+    table = make_table(n)
+    bright = table.numbers("V")[:, 0] < 18
+    names = [None if i % 10 == 0 else "LPV" if b else "RRL" for i, b in enumerate(bright)]
+    return table.with_column("class", names, ColumnInfo(role=Role.LABEL))
+
+
+def classifier(method="both"):
+    imputer = NetworkImputer(2, n_fits=2, gaps="informative", shrinkage=5.0)
+    return CatalogClassifier(
+        method, n_trees=4, n_rounds=2, n_folds=2, imputer=imputer, random_state=0
+    )
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return train_classifier(labelled(), ["V", "I"], "class", classifier=classifier())[0]
+
+
+@pytest.mark.parametrize("method", ["both", "forest", "boosting", "paper"])
+def test_a_saved_classifier_gives_the_same_probabilities_bit_for_bit(method, tmp_path):
+    asked = classifier(method).set_params(prior={"LPV": 0.1, "RRL": 0.9})
+    model, fitted = train_classifier(labelled(), ["V", "I"], "class", classifier=asked)
+    save_model(model, tmp_path / "c.skyfill")
+    again = load_model(tmp_path / "c.skyfill")
+    new = make_table(80, seed=3).select(["V", "I"])
+    X = new.numbers("V", "I")
+    assert again.network.names == ("V", "I")
+    assert again.scorer.classes == ("LPV", "RRL")
+    assert again.identifier == model.identifier
+    assert np.array_equal(again.scorer.probabilities(X), fitted.predict_proba(new))
+    for ours, theirs in zip(again.scorer.score(X), model.scorer.score(X), strict=True):
+        assert np.array_equal(ours, theirs)
+    save_model(again, tmp_path / "d.skyfill")
+    assert (tmp_path / "d.skyfill").read_bytes() == (tmp_path / "c.skyfill").read_bytes()
+
+
+def test_the_identifier_tells_classifiers_apart(judge):
+    model, _ = train_classifier(
+        labelled(), ["V", "I"], "class", classifier=classifier().set_params(prior=[0.2, 0.8])
+    )
+    assert model.identifier != judge.identifier
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_no_mutated_classifier_does_more_than_raise_a_model_error(judge, tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("fuzz") / "m.skyfill"
+    save_model(judge, path)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 8))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    try:
+        assert load_model(path).identifier == judge.identifier
+    except ModelError as error:
+        assert str(path) in str(error)  # noqa: PT017 - either outcome is right
+
+
+def test_trees_that_would_never_end_are_refused(judge, tmp_path):
+    path = tmp_path / "loop.skyfill"
+    save_model(judge, path)
+    with zipfile.ZipFile(path) as archive:
+        arrays = load(archive.read(ARRAYS))
+    target = arrays["scorer.forests.0.target"].copy()
+    target[0] = 0
+    rewritten(path, arrays=save({**arrays, "scorer.forests.0.target": target}))
+    with pytest.raises(ModelError, match="damaged"):
+        load_model(path)
+
+
+def test_rows_without_a_label_and_blanks_around_names_are_understood():
+    table = labelled()
+    texts = [None if t is None else f" {t} " for t in table.column("class").to_pylist()]
+    texts[1:4] = ["", " ", None]
+    model, _ = train_classifier(
+        table.with_column("class", texts), ["V", "I"], "class", classifier=classifier("paper")
+    )
+    assert model.scorer.classes == ("LPV", "RRL")
+
+
+def test_what_a_person_has_set_and_what_looks_like_a_position_is_refused_unless_forced():
+    table = labelled().with_column("quality", np.arange(200.0)).with_column("ra", np.arange(200.0))
+    small = classifier("paper")
+    with pytest.raises(CatalogError, match="'quality' has the role other, and the table names"):
+        train_classifier(table, ["V", "quality"], "class", classifier=small)
+    bare = Table.from_columns({name: table.column(name) for name in table.names})
+    with pytest.raises(CatalogError, match="'ra' has the role position: it must not be learned"):
+        train_classifier(bare, ["V", "ra"], "class", classifier=small)
+    with pytest.raises(CatalogError, match="'class' has the role label"):
+        train_classifier(bare, ["V", "class"], "class", classifier=small)
+    forced, _ = train_classifier(
+        table, ["V", "quality", "ra"], "class", classifier=small, force=["quality", "ra"]
+    )
+    assert forced.names == ("V", "quality", "ra")

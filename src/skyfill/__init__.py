@@ -7,10 +7,13 @@ __version__ = "0.1.0.dev0"
 
 # Heavy parts load on first use, so that `import skyfill` stays fast.
 _PUBLIC = {
+    "CatalogClassifier": "skyfill.classify",
     "DiscreteNetwork": "skyfill.network",
     "GaussianNetwork": "skyfill.network",
+    "NetworkImputer": "skyfill.impute",
     "fit_parameters": "skyfill.network",
     "learn_network": "skyfill.network",
+    "load_model": "skyfill.model",
 }
 
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 - every key is a string

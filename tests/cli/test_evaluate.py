@@ -109,3 +109,74 @@ def test_mistakes_are_one_line_and_exit_code_2(run, catalog, words, message):
 def test_a_missing_file_is_named(run):
     done = run("absent.parquet")
     assert (done.exit_code, "absent.parquet" in done.stderr) == (2, True)
+
+
+@pytest.fixture
+def few_trees(monkeypatch):
+    monkeypatch.setattr("skyfill.evaluate.class_methods.N_TREES", 15)
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    kind = np.repeat(["QSO", "RRL"], [40, 80])
+    columns = {
+        "id": [f"star {i}" for i in range(120)],
+        "V": rng.normal(size=120),
+        "I": rng.normal(size=120) + 2.0 * (kind == "QSO"),
+        "J_sage": np.where(rng.random(120) < 0.3, np.nan, rng.normal(size=120)),
+        "class": kind,
+    }
+    info = {name: ColumnInfo(role=Role.FEATURE) for name in ("V", "I", "J_sage")}
+    path = tmp_path_factory.mktemp("labelled") / "stars.parquet"
+    write_table(Table.from_columns(columns, info=info), path)
+    return path
+
+
+CLASSES = ("--label", "class", "--folds", "3", "--methods", "nan-forest,mixture")
+
+
+def test_with_a_label_classifiers_are_compared(run, few_trees, labelled):
+    done = run(labelled, *CLASSES)
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("| class | n | nan-forest precision | recall | F | mixture")
+    assert lines[2].startswith("| QSO | 40 | ")
+    assert any(line.startswith("| nan-forest minus mixture |") for line in lines)
+    assert "120 rows, 3 columns, 2 classes, 2 methods, 3 folds, 1 repeats" in done.stderr
+
+
+def test_without_a_survey_there_are_tables_for_matched_and_unmatched_objects(
+    run, few_trees, labelled
+):
+    done = run(labelled, *CLASSES, "--methods", "nan-forest", "--without", "sage")
+    for part in ("all", "matched", "unmatched"):
+        assert f"{part} objects, with and without the survey:" in done.stdout
+    assert "nan-forest without precision" in done.stdout
+
+
+def test_classifiers_as_json_and_figure(run, few_trees, labelled, tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("agg")
+    done = run(
+        labelled, *CLASSES, "--json", "--without", "I,V", "--figure", tmp_path / "classes.png"
+    )
+    found = json.loads(done.stdout)
+    assert [m["method"] for m in found["methods"]] == ["nan-forest", "mixture"]
+    assert set(found["without"]) == {"all", "matched"}
+    assert (tmp_path / "classes.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--label", "kind"], "no column 'kind'"),
+        (["--label", "class", "--methods", "magic"], "no method 'magic'"),
+        (["--label", "class", "--without", "wise"], "no feature 'wise'"),
+        (["--label", "id"], "has 1 object"),
+        (["--label", "V", "--columns", "V,I"], "it is among the --columns"),
+    ],
+)
+def test_mistakes_with_labels_are_one_line_and_exit_code_2(run, labelled, words, message):
+    done = run(labelled, *words)
+    assert done.exit_code == 2
+    assert message in done.stderr

@@ -8,15 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from skyfill.catalog import Role, Table, read_table, write_table
-from skyfill.cli.main import COMMANDS, main
+from skyfill.cli import main
 from skyfill.datasets import simulate_field
 from skyfill.lightcurve import extract_features, from_table
-
-
-@pytest.fixture(autouse=True)
-def _listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = "Compute features of light curves, one row per object."
-    monkeypatch.setitem(COMMANDS, "features", ("skyfill.cli.features", line))
 
 
 def run(*words: str | Path) -> Result:
@@ -115,3 +109,38 @@ def test_a_file_that_is_not_there_and_a_bad_output_are_explained(tmp_path: Path)
     done = run(path, "-o", tmp_path / "out.xyz")
     assert done.exit_code == 2
     assert "the extension names no format" in done.stderr
+
+
+def test_features_that_were_interrupted_are_finished_with_the_same_bytes(tmp_path, monkeypatch):
+    from skyfill.lightcurve import extract
+
+    rng = np.random.default_rng(0)
+    lines = ["id,mjd,mag"]
+    for k in range(60):
+        lines += [
+            f"s{k:03},{t:.3f},{rng.normal(15, 0.1):.4f}" for t in np.sort(rng.uniform(0, 99, 30))
+        ]
+    (tmp_path / "c.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr("skyfill.lightcurve.stream.BATCH_ROWS", 150)
+    monkeypatch.setattr(extract, "TABLE_ROWS", 12)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    monkeypatch.chdir(tmp_path)
+    words = ["features", "c.csv", "-o", "f.parquet", "--set", "mean,sigma", "--json"]
+    whole = CliRunner().invoke(main, words)
+    assert whole.exit_code == 0, whole.output
+    bytes_of_whole = (tmp_path / "f.parquet").read_bytes()
+    plain, calls = extract.extract_features, []
+
+    def stopped(*args, **options):
+        calls.append(1)
+        if len(calls) == 11:
+            raise KeyboardInterrupt
+        return plain(*args, **options)
+
+    monkeypatch.setattr(extract, "extract_features", stopped)
+    CliRunner().invoke(main, words, standalone_mode=False)
+    assert (tmp_path / "f.parquet.skyfill-parts").exists()
+    again = CliRunner().invoke(main, [*words, "--resume"])
+    assert again.exit_code == 0, again.output
+    assert json.loads(again.stdout) == json.loads(whole.stdout)
+    assert (tmp_path / "f.parquet").read_bytes() == bytes_of_whole

@@ -106,12 +106,20 @@ def test_epochs_move_the_base_to_the_survey(folder: Path):
     assert "1 matched" in run(*words, "--epoch", "2000").stdout
 
 
-def test_nothing_matched_is_a_warning_that_hints_at_units(folder: Path):
-    done = run(folder / "b.csv", folder / "nir.fits", "--position", "nir=ra:dec:deg",
-               "-o", folder / "o.csv")  # fmt: skip
+def test_a_survey_without_a_match_is_a_warning_that_hints_at_units(folder: Path):
+    done = run(folder / "b.csv", folder / "nir.fits", folder / "ubvi.vot", "--position",
+               "nir=ra:dec:deg", "-o", folder / "o.csv")  # fmt: skip
     assert done.exit_code == 0
     assert "warning: nir: nothing lies within 1.5 arcsec" in done.stderr
     assert "check the units of the positions" in done.stderr
+
+
+def test_no_overlap_on_the_sky_is_an_error(folder: Path):
+    done = run(folder / "b.csv", folder / "nir.fits", "--position", "nir=ra:dec:deg",
+               "-o", folder / "o.csv")  # fmt: skip
+    assert done.exit_code == 2
+    assert "Error: nir: nothing lies within 1.5 arcsec" in done.stderr
+    assert not (folder / "o.csv").exists()
 
 
 @pytest.mark.parametrize(
@@ -143,4 +151,4 @@ def test_mistakes_are_one_line_with_exit_code_2(folder: Path, words, message, mo
 def test_the_help_shows_an_example():
     done = run("--help")
     assert done.exit_code == 0
-    assert "skyfill match macho.fits 2mass.vot sage.csv" in " ".join(done.stdout.split())
+    assert "skyfill match field/macho.csv field/sage.fits" in " ".join(done.stdout.split())

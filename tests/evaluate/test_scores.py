@@ -134,7 +134,16 @@ def test_column_means_have_an_nrmse_of_one():
 
 
 def test_intervals_include_their_ends():
-    assert covered([0, 0, 0], [1, 1, 1], [0, 1, 1.1]).tolist() == [True, True, False]
+    assert covered([0.25, 0.75, 0.76], 0.5).tolist() == [True, True, False]
+
+
+def test_an_atom_is_covered_as_often_as_the_level_says():
+    rng = np.random.default_rng(0)
+    atom = np.where(rng.random(40_000) < 0.7, 0.0, rng.normal(3, 1, 40_000))
+    quantiles = np.quantile(atom, np.arange(1, 100) / 100)[:, None]
+    pit = pit_draws(np.repeat(quantiles, atom.size, axis=1), atom, rng)
+    for level in (0.5, 0.68, 0.9):
+        assert covered(pit, level).mean() == pytest.approx(level, abs=0.01)
 
 
 def uniform(values):

@@ -368,3 +368,10 @@ def test_impossible_questions_are_refused():
         model.loglik(np.zeros((2, 3)))
     with pytest.raises(DataError, match="has no value in 5 rows"):
         learn_mixture(np.full((5, 2), np.nan))
+
+
+def test_an_empty_table_has_no_moments() -> None:
+    mixture = Mixture(np.ones(1), np.zeros((1, 2)), np.eye(2)[None], None, None)
+    moments = expect_mixture(sort_rows(np.empty((0, 2))), mixture)
+    assert moments.n == 0
+    assert moments.weight.sum() == 0

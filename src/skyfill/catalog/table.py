@@ -73,6 +73,11 @@ class Table:
         schema = normalized_schema(arrow.schema)
         return cls(pa.Table.from_arrays(columns, schema=schema))
 
+    def _repr_html_(self) -> str:
+        from skyfill.catalog.notebook import table_html
+
+        return table_html(self)
+
     def __len__(self) -> int:
         return int(self.arrow.num_rows)
 

@@ -2,17 +2,23 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
+from skyfill.cli import options
+from skyfill.cli.notes import note
 
-@click.group()
+
+@click.group(
+    epilog=options.examples("skyfill data list", "skyfill data simulate field --objects 2000")
+)
 def command() -> None:
     """List and fetch public tables; simulate a field."""
 
 
-@command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Write a JSON array instead of lines.")
+@command.command("list", epilog=options.examples("skyfill data list"))
+@options.as_json("the list")
 def list_datasets(as_json: bool) -> None:
     """List the tables by name; `here` needs no network, `absent` cannot be downloaded."""
     from skyfill.datasets import DATASETS, dataset_files, dataset_state
@@ -29,7 +35,7 @@ def list_datasets(as_json: bool) -> None:
         click.echo(f"{row['name']:{width}}  {row['state']:8}  {row['line']}")
 
 
-@command.command("fetch")
+@command.command("fetch", epilog=options.examples("skyfill data fetch macho -o macho.parquet"))
 @click.argument("name")
 @click.option(
     "-o",
@@ -47,28 +53,51 @@ def fetch(name: str, output: Path | None) -> None:
         for file in files:
             click.echo(file)
         if not files:
-            click.echo(f"{name} is simulated: there is no file; use -o to write one", err=True)
+            note(f"{name} is simulated: there is no file; use -o to write one")
         return
     table = load_dataset(name)
     provenance = Provenance(f"skyfill data fetch {name} -o {output}", inputs=files)
     write_table(table, output, provenance=provenance)
-    click.echo(f"{len(table)} rows -> {output}; cite {table.meta['citation']}", err=True)
+    note(f"{len(table)} rows -> {output}; cite {table.meta['citation']}")
 
 
-@command.command("simulate")
+@command.command(
+    "simulate",
+    epilog=options.examples(
+        "skyfill data simulate field --objects 2000", "skyfill data simulate training --training"
+    ),
+)
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option("-n", "--objects", type=click.IntRange(min=1), default=10_000, show_default=True)
 @click.option("--training", is_flag=True, help="The paper's 1833 labelled objects instead.")
 @click.option("--light-curves", is_flag=True, help="Also write two-band light curves.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-def simulate(folder: Path, objects: int, training: bool, light_curves: bool, seed: int) -> None:
+@click.option(
+    "--variables",
+    type=click.FloatRange(min=0, max=50),
+    default=1.0,
+    show_default=True,
+    metavar="FACTOR",
+    help="So many times as many variable stars and quasars as in the sky.",
+)
+@options.seed()
+def simulate(*, folder: Path, training: bool, light_curves: bool, seed: int, **how: Any) -> None:
     """Write the catalogs that surveys would publish of a simulated LMC field into FOLDER."""
     from skyfill.datasets import simulate_field, simulate_training_set, write_field
 
     if training:
         field = simulate_training_set(seed=seed, light_curves=light_curves)
     else:
-        field = simulate_field(objects, seed=seed, light_curves=light_curves)
+        shares = _shares(how["variables"])
+        field = simulate_field(
+            how["objects"], seed=seed, light_curves=light_curves, fractions=shares
+        )
     for path in write_field(field, folder).values():
         click.echo(path)
-    click.echo(f"{len(field.macho)} objects -> {folder}", err=True)
+    note(f"{len(field.macho)} objects -> {folder}")
+
+
+def _shares(factor: float) -> dict[str, float]:
+    from skyfill.datasets.field.draw import FRACTIONS
+
+    shares = {name: factor * share for name, share in FRACTIONS.items() if name != "NV"}
+    return shares | {"NV": 1 - sum(shares.values())}

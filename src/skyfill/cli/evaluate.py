@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
+from skyfill.cli import options as shared
+from skyfill.cli.notes import has_bars, note
+from skyfill.cli.progress import log_lines
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -18,27 +21,44 @@ if TYPE_CHECKING:
     from skyfill.evaluate import Comparison
 
 # Name -> class in skyfill.impute, and its options.
-METHODS: dict[str, tuple[str, dict[str, Any]]] = {
+IMPUTERS: dict[str, tuple[str, dict[str, Any]]] = {
     "mean": ("MeanImputer", {}),
     "mixture": ("GaussianMixtureImputer", {}),
     "knn": ("NeighborsImputer", {}),
     "forest": ("ForestImputer", {"n_jobs": -1}),
     "network": ("NetworkImputer", {}),
+    "network-quick": ("NetworkImputer", {"n_components": 6, "n_fits": 1, "tol": 1e-3}),
 }
+DEFAULT = "mean,mixture,knn,forest,network"
 
 
 @click.command(
     "evaluate",
-    epilog="Example: skyfill evaluate joined.parquet --rates 5,10,15,20 --log PeriodLS "
-    "--mask blocks --group J,H,K --group V,I --figure errors.png",
+    epilog=shared.examples(
+        "skyfill evaluate training/joined.parquet --features V,R,J_two_mass --rates 5,20 "
+        "--methods mean,network",
+        "skyfill evaluate training/joined.parquet --features V,R,J_two_mass,H_two_mass --mask "
+        "blocks --group V,R --group J_two_mass,H_two_mass --methods mean,knn --repeats 2",
+        "skyfill evaluate training/joined.parquet --features V,R,m36_sage,sigma_lc --label "
+        "class_truth --without sage --methods mixture,paper --folds 3",
+    ),
 )
 @click.argument("catalog", type=click.Path(path_type=Path))
+@click.option("--label", metavar="COLUMN", help="Compare classifiers of this column instead.")
+@click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="SURVEY|COLUMN,...",
+    help="With --label: also without the columns that end in _SURVEY, or those listed.",
+)
 @click.option("--rates", default="5,10,15,20", show_default=True, help="Percent of cells to hide.")
 @click.option(
     "--methods",
-    default="mean,mixture,knn,forest,network",
-    show_default=True,
-    help="Which methods to compare.",
+    metavar="NAME,...",
+    help="Which to compare: of mean, mixture, knn, forest, network, network-quick; with --label "
+    "of mean, mixture, neighbors, missforest, nan-forest, nan-boosting, paper, skyfill, "
+    "skyfill-quick.",
 )
 @click.option(
     "--mask",
@@ -50,40 +70,58 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 @click.option(
     "--group", "groups", multiple=True, metavar="COLUMN,...", help="Columns of one survey."
 )
-@click.option("--repeats", type=click.IntRange(min=1), default=5, show_default=True)
-@click.option("--columns", metavar="COLUMN,...", help="Columns to use; else those of role feature.")
+@click.option(
+    "--repeats", type=click.IntRange(min=1), help="[default: 5; with --label 1, all folds each]"
+)
+@shared.features("--columns", "columns")
 @click.option("--log", "logs", multiple=True, metavar="COLUMN", help="Take log10 of a column.")
-@click.option("--schema", type=click.Path(path_type=Path), help="TOML with roles and sentinels.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Write all scores as JSON.")
+@shared.schema()
+@shared.seed()
+@shared.as_json("all scores")
 @click.option("--figure", type=click.Path(path_type=Path), help="Draw the scores (.png, .pdf).")
 def command(**options: Any) -> None:
-    """Hide seen cells of CATALOG and compare how well methods fill them.
+    """Compare how well methods fill hidden cells of CATALOG or, with --label, classify it.
 
-    Half of the rows train each method, the other half is filled. Errors are in units of each
-    column's standard deviation, averaged over columns; the best is in bold; standard errors are
-    over repeats.
+    Filling: half of the rows train each method, the other half is filled. Errors are in units of
+    each column's standard deviation, averaged over columns; the best is in bold; standard errors
+    are over repeats.
+
+    Classifying: every object is classified by what the other folds teach; everything, the
+    filling of gaps too, is learned inside the fold. Intervals are over objects, paired.
     """
     from skyfill.catalog import read_table
-    from skyfill.evaluate import compare_imputers
 
     table = read_table(options["catalog"], schema=options["schema"])
+    if not len(table):
+        raise CatalogError(f"{options['catalog']}: has no rows; nothing can be compared")
     names = _features(table, options)
-    table = _logarithms(table.select(names), options["logs"])
-    methods = _methods(options["methods"])
-    with _progress() as progress:
+    numbers = _logarithms(table.select(names), options["logs"])
+    if options["label"]:
+        from skyfill.cli.evaluate_classes import evaluate_classes
+
+        evaluate_classes(numbers, table.column(options["label"]).to_pylist(), options)
+    else:
+        _evaluate_imputers(numbers, options)
+
+
+def _evaluate_imputers(table: Table, options: Mapping[str, Any]) -> None:
+    from skyfill.evaluate import compare_imputers
+
+    names, repeats = list(table.names), options["repeats"] or 5
+    methods = _methods(options["methods"] or DEFAULT)
+    with progress_bar() as progress:
         found = compare_imputers(
             table,
             methods,
             rates=_rates(options["rates"]),
             mask=_mask(options, names),
-            repeats=options["repeats"],
+            repeats=repeats,
             rng=options["seed"],
             progress=progress,
         )
     _tell(found, options)
     shape = f"{len(table)} rows, {len(names)} columns"
-    click.echo(f"{shape}, {len(methods)} methods, {options['repeats']} repeats", err=True)
+    note(f"{shape}, {len(methods)} methods, {repeats} repeats")
 
 
 def _tell(found: Comparison, options: Mapping[str, Any]) -> None:
@@ -104,9 +142,9 @@ def _features(table: Table, options: Mapping[str, Any]) -> list[str]:
 
     if options["columns"]:
         return str(options["columns"]).split(",")
-    names = list(
-        table.names_with(Role.FEATURE) or with_guessed_roles(table).names_with(Role.FEATURE)
-    )
+    known = table.names_with(Role.FEATURE)
+    names = list(known or with_guessed_roles(table).names_with(Role.FEATURE))
+    names = [name for name in names if name != options["label"]]
     if len(names) < 2:
         raise CatalogError(
             f"{options['catalog']}: {len(names)} columns have the role feature, two are needed; "
@@ -143,9 +181,9 @@ def _methods(text: str) -> dict[str, Callable[[], Any]]:
 
     wanted = text.split(",")
     for name in wanted:
-        if name not in METHODS:
-            raise CatalogError(f"--methods: no {name!r}; the methods are {', '.join(METHODS)}")
-    return {name: partial(getattr(impute, METHODS[name][0]), **METHODS[name][1]) for name in wanted}
+        if name not in IMPUTERS:
+            raise CatalogError(f"--methods: no {name!r}; the methods are {', '.join(IMPUTERS)}")
+    return {n: partial(getattr(impute, IMPUTERS[n][0]), **IMPUTERS[n][1]) for n in wanted}
 
 
 def _mask(options: Mapping[str, Any], names: list[str]) -> Any:
@@ -170,16 +208,16 @@ def _place(name: str, names: list[str]) -> int:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int, str], None] | None]:
-    """Show a bar on stderr when it is a terminal."""
+def progress_bar() -> Iterator[Callable[[int, int, str], None] | None]:
+    """Show a bar on stderr when it is a terminal, else a line now and then."""
     from rich.console import Console
     from rich.progress import Progress
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
+    if not has_bars():
+        told = log_lines("comparing", "fits")
+        yield lambda done, total, name: told(1)
         return
-    with Progress(console=console, transient=True) as bar:
+    with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, name: bar.update(
             task, completed=done, total=total, description=name

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from skyfill.cli import options as shared
+from skyfill.cli.notes import has_bars, note
+from skyfill.cli.progress import log_lines
+
 if TYPE_CHECKING:
     from skyfill.catalog import Provenance, Table
-    from skyfill.lightcurve import FeatureSet, Opened, Request
+    from skyfill.lightcurve import FeatureSet, LightCurves, Opened, Request
+    from skyfill.scale.ledger import Done
 
 _COLUMNS = ("id", "time", "value", "error", "band")
 
@@ -21,10 +26,12 @@ def _column_option(name: str) -> Any:
 
 @click.command(
     "features",
-    epilog="Example: skyfill features light_curves.parquet -o features.fits --band-order B,R",
+    epilog=shared.examples(
+        "skyfill features field/light_curves.parquet --set mean,sigma,color -o features.fits",
+    ),
 )
 @click.argument("light_curves", type=click.Path(path_type=Path), metavar="LIGHTCURVES")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
+@shared.output()
 @click.option(
     "--set",
     "names",
@@ -51,7 +58,12 @@ def _column_option(name: str) -> Any:
     metavar="SIGMA",
     help="Drop values further than this many robust standard deviations from the median.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Write counts as JSON.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on where a run that was killed or interrupted stopped; the result is the same.",
+)
+@shared.as_json("counts")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
     """Compute features of LIGHTCURVES: one row per object, with units and reasons of gaps.
@@ -62,17 +74,18 @@ def command(context: click.Context, /, **options: Any) -> None:
     mag_{band}.
     """
     from skyfill.catalog import Provenance
-    from skyfill.cli.match import as_typed
+    from skyfill.cli.typed import as_typed
     from skyfill.lightcurve import choose_features, open_light_curves
 
     path = options["light_curves"]
     chosen = choose_features(options["names"], every_band=options["every_band"])
     opened = open_light_curves(path, _request(options))
     inputs = [] if path.is_dir() else [path]
-    totals = _write(opened, chosen, options, Provenance(as_typed(context), inputs=inputs))
+    made = Provenance(as_typed(context).replace(" --resume", ""), inputs=inputs)
+    totals = _write(opened, chosen, options, made)
     if options["as_json"]:
         click.echo(json.dumps({"bands": opened.layout.about.bands, **totals}, indent=2))
-    click.echo(_line(opened, totals, options["output"]), err=True)
+    note(_line(opened, totals, options["output"]))
 
 
 def _request(options: dict[str, Any]) -> "Request":
@@ -90,35 +103,53 @@ def _write(
     opened: "Opened", chosen: "FeatureSet", options: dict[str, Any], provenance: "Provenance"
 ) -> dict[str, int]:
     """Compute and write table after table; add up what is in them."""
-    from skyfill.catalog import open_writer
+    from skyfill.catalog import Role
     from skyfill.lightcurve import empty_table, stream_features
+    from skyfill.scale.stream import Target, write_parts
 
-    totals = dict.fromkeys(("objects", "features", "gaps", "points", "dropped"), 0)
     schema = empty_table(opened.layout.about, chosen).arrow.schema
-    with (
-        open_writer(options["output"], schema, provenance=provenance) as writer,
-        _progress(opened.n_objects) as advance,
-    ):
-        tables = stream_features(opened.parts, chosen, clip=options["clip"], advance=advance)
-        for table in tables:
-            for batch in table.arrow.to_batches():
-                writer.write(batch)
-            _add(totals, table)
-    return totals
+    job: dict[str, Any] = {key: str(options[key]) for key in ("names", "every_band", "clip")}
+    job |= {"request": repr(_request(options)), "input": _input_facts(options, provenance)}
+    target = Target(options["output"], schema, job, provenance, options["resume"])
+    with _progress(opened.n_objects) as advance:
+
+        def tables(done: "Done") -> "Iterator[Table]":
+            advance(done.rows)
+            rest = _without(opened.parts, done.rows)
+            return stream_features(rest, chosen, clip=options["clip"], advance=advance)
+
+        done = write_parts(target, tables, lambda table: table, count=_count)
+    features = len(empty_table(opened.layout.about, chosen).names_with(Role.FEATURE))
+    counts = {name: done.counts.get(name, 0) for name in ("gaps", "points", "dropped")}
+    return {"objects": done.rows, "features": features, **counts}
 
 
-def _add(totals: dict[str, int], table: "Table") -> None:
+def _input_facts(options: dict[str, Any], provenance: "Provenance") -> list[Any]:
+    """Say what the input is: by its checksum, or by the files of a folder."""
+    if provenance.checksums:
+        return list(provenance.checksums)
+    files = sorted(path for path in options["light_curves"].iterdir() if path.is_file())
+    return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+
+
+def _without(parts: "Iterator[LightCurves]", n_objects: int) -> "Iterator[LightCurves]":
+    """Leave out the parts with the first objects; tables end where parts end."""
+    seen = 0
+    for part in parts:
+        if seen >= n_objects:
+            yield part
+        seen += len(part)
+
+
+def _count(table: "Table") -> dict[str, int]:
     from skyfill.catalog import Role
 
     features = table.names_with(Role.FEATURE)
     counts = {name: int(table.numbers(name).sum()) for name in table.names if name[:2] == "n_"
               and name not in features and table.info(name).ucd == "meta.number"}  # fmt: skip
     used = sum(count for name, count in counts.items() if name.startswith("n_points"))
-    totals["objects"] += len(table)
-    totals["features"] = len(features)
-    totals["gaps"] += sum(table.column(name).null_count for name in features)
-    totals["points"] += used
-    totals["dropped"] += sum(counts.values()) - used
+    gaps = sum(table.column(name).null_count for name in features)
+    return {"gaps": gaps, "points": used, "dropped": sum(counts.values()) - used}
 
 
 def _line(opened: "Opened", totals: dict[str, int], output: Path) -> str:
@@ -132,11 +163,13 @@ def _line(opened: "Opened", totals: dict[str, int], output: Path) -> str:
 
 @contextmanager
 def _progress(total: int | None) -> "Iterator[Callable[[int], object]]":
-    """Show a bar on stderr where that is a terminal."""
+    """Show a bar on stderr where that is a terminal, else a line now and then."""
     from rich.console import Console
     from rich.progress import Progress
 
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+    if not has_bars():
+        yield log_lines("features", "objects", total)
+        return
+    with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("objects", total=total)
         yield lambda n: progress.advance(task, n)

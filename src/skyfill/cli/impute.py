@@ -1,62 +1,84 @@
 """`skyfill impute`: the gaps of a catalogue filled by a model."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from skyfill.cli import options as shared
+from skyfill.cli.notes import note, warn
+from skyfill.cli.places import CATALOG, scheduler
 from skyfill.errors import SkyfillError
+
+if TYPE_CHECKING:
+    from skyfill.model import Model
+    from skyfill.scale import Extras
 
 
 @click.command(
     "impute",
-    epilog="Example: skyfill impute lmc.skyfill joined.fits --quantiles 0.16,0.84 -o filled.fits",
+    epilog=shared.examples(
+        "skyfill impute lmc.skyfill field/joined.parquet --quantiles 0.16,0.84 -o filled.fits",
+    ),
 )
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("catalog", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
+@click.argument("catalog", type=CATALOG)
+@shared.output(kind=CATALOG)
+@scheduler
 @click.option("--quantiles", metavar="LEVEL,...", default="", help="Quantiles to write as well.")
 @click.option(
     "--draws", type=click.IntRange(min=0), default=0, help="Joint draws to write as well."
 )
+@shared.schema()
+@shared.seed("Seed of the draws.")
 @click.option(
-    "--schema", type=click.Path(path_type=Path), help="TOML with roles, units, sentinels."
+    "--resume",
+    is_flag=True,
+    help="Go on where a run that was killed or interrupted stopped; the result is the same.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
-@click.option("--json", "as_json", is_flag=True, help="Write the counts as JSON.")
+@shared.as_json("the counts")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
     """Fill the gaps of CATALOG with MODEL: value, standard deviation and reason per filled cell."""
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn
-
-    from skyfill.catalog import Provenance, Schema, open_scan, read_schema
-    from skyfill.cli.match import as_typed
+    from skyfill.catalog import Provenance, Schema, read_schema
+    from skyfill.cli.typed import as_typed
     from skyfill.model import load_model
-    from skyfill.scale import Extras, fill_file
+    from skyfill.scale import Extras
+    from skyfill.scale.dispatch import column_names, input_files
 
     model = load_model(options["model"])
     extras = Extras(_levels(options["quantiles"]), options["draws"], options["seed"])
-    _warn_absent(model.names, open_scan(options["catalog"]).schema.names, options["catalog"])
-    inputs = [options["model"], options["catalog"]]
-    made = Provenance(as_typed(context), inputs, seed=options["seed"], model=model.identifier)
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), "rows", MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("filling", total=None)
-        rows, filled = fill_file(
-            model,
-            options["catalog"],
-            options["output"],
-            extras=extras,
-            schema=read_schema(options["schema"]) if options["schema"] else Schema(),
-            provenance=made,
-            tell=lambda done: bar.advance(task, done),
-        )
+    _warn_absent(model.names, column_names(options["catalog"]), options["catalog"])
+    inputs = [options["model"], *input_files(options["catalog"])]
+    # A run that is taken up again writes what the first one would have written.
+    command_line = as_typed(context).replace(" --resume", "")
+    made = Provenance(command_line, inputs, seed=options["seed"], model=model.identifier)
+    schema = read_schema(options["schema"]) if options["schema"] else Schema()
+    rows, filled = _fill(model, options, extras=extras, schema=schema, provenance=made)
     if options["as_json"]:
         click.echo(json.dumps({"rows": rows, "filled": filled, "model": model.identifier}))
-    click.echo(f"{filled} gaps in {rows} rows filled -> {options['output']}", err=True)
+    note(f"{filled} gaps in {rows} rows filled -> {options['output']}")
+
+
+def _fill(
+    model: Model, options: dict[str, Any], *, extras: Extras, **facts: Any
+) -> tuple[int, int]:
+    from skyfill.cli.progress import row_progress
+    from skyfill.scale import fill_file
+    from skyfill.scale.dispatch import is_distributed, score_distributed
+    from skyfill.scale.work import Filling
+
+    catalog, output = options["catalog"], options["output"]
+    if is_distributed(catalog, options["scheduler"]):
+        where = {"scheduler": options["scheduler"], "resume": options["resume"]}
+        path = options["model"]
+        return score_distributed(path, catalog, output, work=Filling(extras), **where, **facts)
+    with row_progress(catalog, "filling") as tell:
+        resume = options["resume"]
+        return fill_file(model, catalog, output, extras=extras, resume=resume, tell=tell, **facts)
 
 
 def _levels(text: str) -> tuple[float, ...]:
@@ -77,4 +99,4 @@ def _warn_absent(features: tuple[str, ...], names: list[str], catalog: Path) -> 
             "rename its columns or use another model"
         )
     if absent:
-        click.echo(f"warning: {catalog} lacks {', '.join(absent)}: filled in every row", err=True)
+        warn(f"{catalog} lacks {', '.join(absent)}: filled in every row")

@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skyfill.cli import options as shared
+from skyfill.cli.notes import note
+
 if TYPE_CHECKING:
     from skyfill.catalog.inspection import ColumnReport, Inspection
 
 
-@click.command("inspect")
+@click.command(
+    "inspect",
+    epilog=shared.examples(
+        "skyfill inspect field/ubvi.csv",
+        "skyfill inspect field/ubvi.csv --sentinel U=99.999 --json",
+    ),
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--schema",
@@ -27,7 +36,7 @@ if TYPE_CHECKING:
     metavar="COLUMN=VALUE[,VALUE...]",
     help="Declare values that stand for a gap.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Write JSON instead of a table.")
+@shared.as_json("all")
 def command(
     *,
     file: Path,
@@ -42,23 +51,21 @@ def command(
     A role with a question mark is guessed. Nothing is converted: the lines at the end, copied into
     a file for --schema, would declare the suspicious values as gaps.
     """
-    from rich.console import Console
-
     from skyfill.catalog import Schema, inspect_file, read_schema
+    from skyfill.cli.progress import spinner
 
     schema = read_schema(schema_file) if schema_file else Schema()
     schema += Schema.from_options(roles=roles, units=units, sentinels=sentinels)
-    with Console(stderr=True).status(f"reading {file}"):
+    with spinner(f"reading {file}"):
         found = inspect_file(file, schema)
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2))
     else:
         _show(found)
     n_suspects = sum(len(column.suspects) for column in found.columns)
-    click.echo(
+    note(
         f"{found.n_rows} rows, {len(found.columns)} columns, {n_suspects} suspicious values in "
-        f"{file}",
-        err=True,
+        f"{file}"
     )
 
 

@@ -1,14 +1,15 @@
 """`skyfill match`: catalogues joined on the sky into one table with gaps."""
 
 import json
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
+from skyfill.cli import options as shared
+from skyfill.cli.notes import note, warn
+from skyfill.cli.typed import as_typed
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -17,16 +18,20 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 BASE = "base"
 DEFAULT_RADIUS = 1.5
+# Where even nearest neighbors are further apart, catalogues lie in different parts of the sky.
+FAR_ARCSEC = 3600.0
 
 
 @click.command(
     "match",
-    epilog="Example: skyfill match macho.fits 2mass.vot sage.csv --radius 1.5 --radius sage=3 "
-    "-o joined.parquet",
+    epilog=shared.examples(
+        "skyfill match field/macho.csv field/sage.fits --radius sage=3 -o both.parquet",
+        "skyfill match field/macho.csv field/lc.parquet --id lc=id -o with_features.parquet",
+    ),
 )
 @click.argument("base", type=click.Path(path_type=Path))
 @click.argument("others", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
+@shared.output()
 @click.option(
     "--radius",
     multiple=True,
@@ -61,6 +66,13 @@ DEFAULT_RADIUS = 1.5
     help="MOC of a survey: tells `uncovered` from `unmatched`.",
 )
 @click.option(
+    "--id",
+    "keys",
+    multiple=True,
+    metavar="NAME=COLUMN",
+    help="Join a survey by an identifier that the base has too, not by position.",
+)
+@click.option(
     "--schema",
     multiple=True,
     metavar="NAME=FILE",
@@ -73,7 +85,7 @@ DEFAULT_RADIUS = 1.5
     show_default=True,
     help="Shifted matches from which chance matches are estimated.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
+@shared.as_json("the report")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
     """Join the catalogues OTHERS to BASE by position; every row of BASE stays.
@@ -91,12 +103,15 @@ def command(context: click.Context, /, **options: Any) -> None:
         epoch=_common(options["epoch"], _year),
         n_controls=options["controls"],
     )
-    table, reports = join_surveys(base.table, surveys, rules, positions=base.positions())
+    by_position = any(survey.key is None for survey in surveys)
+    positions = base.positions() if by_position else None
+    table, reports = join_surveys(base.table, surveys, rules, positions=positions)
+    _refuse_no_overlap(reports)
     provenance = Provenance(as_typed(context), inputs=_inputs(options))
     write_table(table, options["output"], provenance=provenance)
     _tell(reports, as_json=options["as_json"])
     shape = f"{len(table)} rows, {len(table.names)} columns"
-    click.echo(f"{shape} -> {options['output']}", err=True)
+    note(f"{shape} -> {options['output']}")
 
 
 def _read(options: Mapping[str, Any]) -> "list[Survey]":
@@ -110,6 +125,7 @@ def _read(options: Mapping[str, Any]) -> "list[Survey]":
     columns = _named(options["position"], names, "--position", PositionColumns.parse)
     epochs = _named(options["epoch"], names, "--epoch", _year)
     footprints = _named(options["footprint"], names[1:], "--footprint", read_footprint)
+    keys = _named(options["keys"], names[1:], "--id", str)
     schemas = _named(options["schema"], names, "--schema", str)
     return [
         Survey(
@@ -119,9 +135,16 @@ def _read(options: Mapping[str, Any]) -> "list[Survey]":
             position=columns.get(name),
             epoch=epochs.get(name),
             footprint=footprints.get(name),
+            key=keys.get(name),
         )
         for name, path in zip(names, [options["base"], *options["others"]], strict=True)
     ]
+
+
+def _refuse_no_overlap(reports: "Sequence[MatchReport]") -> None:
+    """Write nothing where all surveys lie elsewhere: most often a unit is wrong."""
+    if all((report.median_nearest_arcsec or 0.0) > FAR_ARCSEC for report in reports):
+        raise CatalogError("; ".join(report.advice or report.name for report in reports))
 
 
 def _inputs(options: Mapping[str, Any]) -> list[Path]:
@@ -178,18 +201,6 @@ def _number(text: str, option: str, kind: str) -> float:
         raise CatalogError(f"{option} {text}: {text!r} is not a number ({kind})") from None
 
 
-def as_typed(context: click.Context) -> str:
-    """Give the command as the user would type it."""
-    words = context.command_path.split()
-    for parameter in context.command.params:
-        given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        value = context.params.get(parameter.name or "")
-        for each in value if isinstance(value, tuple) else (value,) if given else ():
-            flag = parameter.opts[-1:] if isinstance(parameter, click.Option) else []
-            words += [*flag, *([] if each is True else [str(each)])]
-    return shlex.join(words)
-
-
 def _tell(reports: "Sequence[MatchReport]", *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([report.to_dict() for report in reports], indent=2))
@@ -197,15 +208,19 @@ def _tell(reports: "Sequence[MatchReport]", *, as_json: bool) -> None:
         if not as_json:
             click.echo(_line(report))
         if report.advice:
-            click.echo(f"warning: {report.advice}", err=True)
+            warn(report.advice)
 
 
 def _line(report: "MatchReport") -> str:
     counts = (
-        f"{report.name} ({report.radius_arcsec:g} arcsec): {report.matched} matched "
+        f"{report.name} ({_how(report)}): {report.matched} matched "
         f"({report.ambiguous} ambiguous), {report.unmatched} unmatched ({report.taken} taken), "
         f"{report.uncovered} uncovered, {report.unplaced} without position"
     )
     offset = f"; offset removed: {report.offset}" if report.offset else ""
     chance = f"; expected chance matches: {report.chance}" if report.chance else ""
     return counts + offset + chance
+
+
+def _how(report: "MatchReport") -> str:
+    return f"{report.radius_arcsec:g} arcsec" if report.key is None else f"by {report.key}"

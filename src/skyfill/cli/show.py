@@ -1,45 +1,131 @@
 """`skyfill show`: what is in a model file."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from skyfill.cli import options as shared
 
-@click.command("show", epilog="Example: skyfill show lmc.skyfill")
+if TYPE_CHECKING:
+    from skyfill.model import Model
+
+MOST_ARCS = 30
+# Kinds of `FlatForest` in the words of the field.
+TREES = {"mean": "forest", "boost": "boosting"}
+
+
+@click.command("show", epilog=shared.examples("skyfill show lmc.skyfill"))
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+@shared.as_json("everything, all arcs too,")
 def command(model: Path, as_json: bool) -> None:
-    """Print the features, fits, arcs and provenance of MODEL."""
+    """Print the features, gaps, arcs and classes of MODEL, and how it was made."""
     from skyfill.model import load_model
 
-    facts = _facts(load_model(model))
+    facts = describe_model(load_model(model))
     if as_json:
         click.echo(json.dumps(facts, indent=2))
         return
-    click.echo(f"model {facts['identifier']}, fits of {facts['components']} components")
-    click.echo(f"gaps: {facts['gaps']}")
-    for feature in facts["features"]:
-        text = feature["description"] or ""
-        click.echo(f"  {feature['name']:16} {feature['unit'] or '-':8} {text}".rstrip())
-    for arc in facts["arcs"][:30]:
-        click.echo(f"  {arc['parent']} -> {arc['child']}  in {arc['share']:.0%} of the weight")
-    for key, value in facts["provenance"].items():
-        click.echo(f"{key}: {value if isinstance(value, str) else json.dumps(value)}")
+    for line in _lines(facts):
+        click.echo(line)
 
 
-def _facts(model: Any) -> dict[str, Any]:
-    informative = model.network.fits[0].gap_rates is not None
-    arcs = [
-        {"parent": parent, "child": child, "share": share}
-        for (parent, child), share in model.network.arcs().items()
-    ]
+def describe_model(model: Model) -> dict[str, Any]:
+    """Give what is worth knowing about a model as plain values."""
+    from skyfill.network.summary import summarize_network
+
+    summary = summarize_network(model.network)
+    arcs = sorted(summary.arcs.items(), key=lambda item: -item[1])
     return {
         "identifier": model.identifier,
-        "features": [vars(feature) for feature in model.features],
+        "features": _features(model),
         "components": list(model.network.n_components),
-        "gaps": "informative" if informative else "ignorable",
-        "arcs": arcs,
+        "gaps": "ignorable" if model.network.fits[0].gap_rates is None else "informative",
+        "arcs": [{"parent": a, "child": b, "strength": round(s, 4)} for (a, b), s in arcs],
+        "arcs_learned": summary.is_learned,
+        "classes": _classes(model),
         "provenance": dict(model.provenance),
     }
+
+
+def _features(model: Model) -> list[dict[str, Any]]:
+    """Describe each feature with the range that was seen and the share of gaps, where kept."""
+    import numpy as np
+
+    fits = model.network.fits
+    rates = [fit.weights @ fit.gap_rates for fit in fits if fit.gap_rates is not None]
+    shares = np.mean(rates, axis=0) if rates else [None] * len(model.features)
+    return [
+        {
+            **vars(feature),
+            "range": [float(margin.x[0]), float(margin.x[-1])],
+            "gaps": None if share is None else round(float(share), 4),
+        }
+        for feature, margin, share in zip(
+            model.features, model.network.margins, shares, strict=True
+        )
+    ]
+
+
+def _classes(model: Model) -> dict[str, Any] | None:
+    scorer = model.scorer
+    if scorer is None:
+        return None
+    shares = zip(scorer.classes, scorer.shares, scorer.prior, strict=True)
+    return {
+        "shares": [
+            {"class": name, "training": round(float(share), 6), "field": round(float(prior), 6)}
+            for name, share, prior in shares
+        ],
+        "trees": [{"kind": TREES[forest.kind], "view": view} for view, forest in scorer.forests],
+        "calibration": scorer.calibration.kind,
+    }
+
+
+def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    counts = ", ".join(map(str, facts["components"]))
+    yield f"model {facts['identifier']}"
+    yield f"network: {len(facts['components'])} fits of {counts} components; gaps {facts['gaps']}"
+    yield from _feature_lines(facts["features"])
+    yield from _class_lines(facts["classes"])
+    yield from _arc_lines(facts["arcs"], learned=facts["arcs_learned"])
+    yield "\nmade by"
+    for key, value in facts["provenance"].items():
+        yield f"  {key}: {value if isinstance(value, str) else json.dumps(value)}"
+
+
+def _feature_lines(features: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"\n{len(features)} features"
+    width = max(len(each["name"]) for each in features)
+    for each in features:
+        seen = "{:.6g} .. {:.6g}".format(*each["range"])
+        gaps = "" if each["gaps"] is None else f"{each['gaps']:.0%} gaps"
+        text = each["description"] or ""
+        line = f"  {each['name']:{width}}  {seen:24} {each['unit'] or '':8} {gaps:9} {text}"
+        yield line.rstrip()
+
+
+def _class_lines(classes: Mapping[str, Any] | None) -> Iterator[str]:
+    if classes is None:
+        yield "\nno classes: trained without --label, the model fills gaps only"
+        return
+    kinds = [tree["kind"] for tree in classes["trees"]]
+    words = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
+    calibration = classes["calibration"]
+    yield f"\n{len(classes['shares'])} classes (trees: {words}; calibration: {calibration})"
+    for each in classes["shares"]:
+        moved = abs(each["training"] - each["field"]) > 1e-6
+        field = f", {each['field']:.2%} of the field" if moved else ""
+        yield f"  {each['class']:10} {each['training']:.2%} of the training set{field}"
+
+
+def _arc_lines(arcs: list[dict[str, Any]], *, learned: bool) -> Iterator[str]:
+    what = "share of the mixture that has it" if learned else "one network that stands for it"
+    shown = f", the strongest {MOST_ARCS}" if len(arcs) > MOST_ARCS else ""
+    yield f"\n{len(arcs)} arcs ({what}){shown}"
+    for arc in arcs[:MOST_ARCS]:
+        yield f"  {arc['parent']} -> {arc['child']}  {arc['strength']:.2f}"

@@ -1,24 +1,40 @@
 """`skyfill train`: a model from a catalogue with gaps."""
 
+from __future__ import annotations
+
 import json
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from skyfill.cli import options as shared
+from skyfill.cli.notes import note, warn
+
+if TYPE_CHECKING:
+    from skyfill.catalog import Table
+    from skyfill.model import Model
+
+# A class with fewer objects than this gets a warning.
+FEW = 10
 
 
 @click.command(
     "train",
-    epilog="Example: skyfill train joined.parquet --features J,H,K,V,I --gaps auto -o lmc.skyfill",
+    epilog=shared.examples(
+        "skyfill train training/joined.parquet --features V,R,J_two_mass -o colors.skyfill",
+        "skyfill train training/joined.parquet --features V,R,m36_sage,sigma_lc --label "
+        "class_truth -o small.skyfill",
+    ),
 )
 @click.argument("catalog", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True)
+@shared.output("Where to write the model.")
+@shared.features()
 @click.option(
-    "--features", metavar="COLUMN,...", help="Columns to learn; else those of role feature."
+    "--label", metavar="COLUMN", help="Column of the classes: the model can then classify."
 )
-@click.option(
-    "--schema", type=click.Path(path_type=Path), help="TOML with roles, units, sentinels."
-)
+@shared.schema()
 @click.option("--components", metavar="N|auto", default="auto", show_default=True)
 @click.option(
     "--arcs",
@@ -30,64 +46,171 @@ import click
 @click.option(
     "--gaps",
     type=click.Choice(["ignorable", "informative", "auto"]),
-    default="ignorable",
-    show_default=True,
-    help="Whether the pattern of gaps tells about an object.",
+    help="Whether the pattern of gaps tells about an object.  [default: auto with --label, else "
+    "ignorable]",
 )
 @click.option("--fits", type=click.IntRange(min=1), default=8, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Write what was learned as JSON.")
+@click.option(
+    "--method",
+    type=click.Choice(["both", "forest", "boosting", "paper"]),
+    default="both",
+    show_default=True,
+    help="Trees that classify; paper: a plain random forest on filled values.",
+)
+@click.option("--trees", type=click.IntRange(min=1), help="Trees of each forest.")
+@click.option(
+    "--class-weight",
+    metavar="balanced|CLASS=WEIGHT,...",
+    help="Weights of the classes; by default every object weighs the same.",
+)
+@click.option(
+    "--prior",
+    metavar="CLASS=SHARE,...",
+    help="Shares of the classes in the field, if they are not those of the training set.",
+)
+@click.option("--no-calibration", is_flag=True, help="Leave the trees' probabilities as they are.")
+@click.option(
+    "--force",
+    metavar="COLUMN,...",
+    default="",
+    help="Features to take although they are identifiers, positions or set by people.",
+)
+@shared.seed()
+@shared.as_json("what was learned")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Learn a model of the features of CATALOG in spite of its gaps."""
-    from rich.console import Console
+    """Learn a model of the features of CATALOG in spite of its gaps.
 
+    With --label it also learns to classify; rows without a label help with the features.
+    """
     from skyfill.catalog import Provenance, read_table
-    from skyfill.cli.match import as_typed
-    from skyfill.model import save_model, train
+    from skyfill.cli.progress import spinner
+    from skyfill.cli.typed import as_typed
+    from skyfill.model import save_model
 
     table = read_table(options["catalog"], schema=options["schema"])
-    names, guessed = _features(table, options["features"])
-    click.echo(f"features{' (guessed)' if guessed else ''}: {', '.join(names)}", err=True)
+    names, guessed = _features(table, options)
+    note(f"features{' (guessed)' if guessed else ''}: {', '.join(names)}")
     made = Provenance(as_typed(context), inputs=[options["catalog"]], seed=options["seed"])
-    with Console(stderr=True).status("learning"):
-        model, learned = train(
-            table,
-            names,
-            provenance=json.loads(made.to_json()),
-            n_components=_components(options["components"]),
-            arcs=options["arcs"],
-            gaps=options["gaps"],
-            n_fits=options["fits"],
-            rng=options["seed"],
-        )
+    learn = _learn_classes if options["label"] else _learn_features
+    with spinner("learning"):
+        model, facts, words = learn(table, names, options, json.loads(made.to_json()))
     save_model(model, options["output"])
     if options["as_json"]:
-        trials = [{**plan._asdict(), "held_out": score} for plan, score in learned.trials]
-        facts = {"model": model.identifier, "plan": learned.plan._asdict(), "trials": trials}
-        click.echo(json.dumps(facts, indent=2))
-    plan = learned.plan
-    click.echo(
-        f"{len(table)} rows, {len(names)} features: {options['fits']} fits of about "
-        f"{plan.n_components} components -> {options['output']} (model {model.identifier})",
-        err=True,
+        click.echo(json.dumps({"model": model.identifier, **facts}, indent=2))
+    note(
+        f"{len(table)} rows, {len(names)} features: {words} -> {options['output']} "
+        f"(model {model.identifier})"
     )
 
 
-def _features(table: Any, asked: str | None) -> tuple[tuple[str, ...], bool]:
+Learned = tuple["Model", dict[str, Any], str]
+
+
+def _learn_features(
+    table: Table, names: tuple[str, ...], options: dict[str, Any], made: dict[str, Any]
+) -> Learned:
+    from skyfill.model import train
+
+    _refuse_class_options(options)
+    model, learned = train(
+        table,
+        names,
+        provenance=made,
+        force=_words(options["force"]),
+        n_components=_components(options["components"]),
+        arcs=options["arcs"],
+        gaps=options["gaps"] or "ignorable",
+        n_fits=options["fits"],
+        rng=options["seed"],
+    )
+    trials = [{**plan._asdict(), "held_out": score} for plan, score in learned.trials]
+    facts = {"plan": learned.plan._asdict(), "trials": trials}
+    words = f"{options['fits']} fits of about {learned.plan.n_components} components"
+    return model, facts, words
+
+
+def _learn_classes(
+    table: Table, names: tuple[str, ...], options: dict[str, Any], made: dict[str, Any]
+) -> Learned:
+    from skyfill.model import train_classifier
+
+    model, fitted = train_classifier(
+        table,
+        names,
+        options["label"],
+        classifier=_classifier(options),
+        provenance=made,
+        force=_words(options["force"]),
+    )
+    plan, labels = fitted.imputer_.plan_, table.column(options["label"])
+    counts = Counter(str(label).strip() for label in labels.to_pylist() if label is not None)
+    counts.pop("", None)
+    facts = {
+        "plan": plan._asdict(),
+        "classes": counts,
+        "calibration": fitted.scorer_.calibration.kind,
+    }
+    for name in sorted(name for name, count in counts.items() if count < FEW):
+        warn(f"class {name} has {counts[name]} objects: its probabilities are rough")
+    unlabelled = len(table) - sum(counts.values())
+    rest = f", {unlabelled} rows without a label" if unlabelled else ""
+    fits = f"{options['fits']} fits of about {plan.n_components} components"
+    return model, facts, f"{len(counts)} classes{rest}, {fits}"
+
+
+def _classifier(options: dict[str, Any]) -> Any:
+    from skyfill.classify import CatalogClassifier
+    from skyfill.cli.classify import shares_of
+    from skyfill.impute import NetworkImputer
+
+    imputer = NetworkImputer(
+        _components(options["components"]),
+        arcs=options["arcs"],
+        gaps=options["gaps"] or "auto",
+        n_fits=options["fits"],
+        random_state=options["seed"],
+    )
+    weight, prior = options["class_weight"], options["prior"]
+    if weight and weight != "balanced":
+        weight = shares_of(weight, "--class-weight")
+    return CatalogClassifier(
+        options["method"],
+        class_weight=weight,
+        prior=shares_of(prior, "--prior") if prior else None,
+        calibrate=not options["no_calibration"],
+        imputer=imputer,
+        random_state=options["seed"],
+        **({"n_trees": options["trees"]} if options["trees"] else {}),
+    )
+
+
+def _refuse_class_options(options: dict[str, Any]) -> None:
+    """Say when an option of the classifier is given without labels."""
+    for name in ("trees", "class_weight", "prior", "no_calibration"):
+        if options[name]:
+            raise click.BadParameter(
+                "needs --label COLUMN", param_hint=f"--{name.replace('_', '-')}"
+            )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _features(table: Table, options: dict[str, Any]) -> tuple[tuple[str, ...], bool]:
     """Columns asked for, or of role feature; guessed roles only where no role is set."""
     from skyfill.catalog import Role, with_guessed_roles
     from skyfill.errors import CatalogError
 
-    if asked:
-        names = tuple(name.strip() for name in asked.split(","))
-        for name in names:
-            table.column(name)
-        return names, False
-    names = table.names_with(Role.FEATURE)
+    asked, label = _words(options["features"] or ""), options["label"]
+    for name in (*asked, *((label,) if label else ())):
+        table.column(name)
+    names = asked or table.names_with(Role.FEATURE)
     if names:
         return names, False
     guessed = with_guessed_roles(table).names_with(Role.FEATURE)
+    guessed = tuple(name for name in guessed if name != label)
     if not guessed:
         raise CatalogError("no column looks like a feature; name them with --features COLUMN,...")
     return guessed, True

@@ -1,5 +1,15 @@
 """Hide and score, compare methods: the paper's tables for any data."""
 
+from skyfill.evaluate.class_comparison import ClassComparison, OutOfFold
+from skyfill.evaluate.class_methods import FilledClassifier, classifiers
+from skyfill.evaluate.class_scores import calibration_error, class_scores, confusion, reliability
+from skyfill.evaluate.class_tables import (
+    class_table,
+    confusion_table,
+    difference_table,
+    summary_table,
+)
+from skyfill.evaluate.classification import cross_validate
 from skyfill.evaluate.comparison import Comparison, Score
 from skyfill.evaluate.hide import (
     Hidden,
@@ -22,18 +32,30 @@ from skyfill.evaluate.scores import (
     pit_draws,
     pit_gaussian,
 )
+from skyfill.evaluate.surveys import survey_columns, without_surveys
 
 __all__ = [
+    "ClassComparison",
     "Comparison",
+    "FilledClassifier",
     "Hidden",
+    "OutOfFold",
     "Prediction",
     "Score",
+    "calibration_error",
+    "class_scores",
+    "class_table",
+    "classifiers",
     "compare_imputers",
+    "confusion",
+    "confusion_table",
     "covered",
+    "cross_validate",
     "crps_draws",
     "crps_gaussian",
     "crps_point",
     "crps_quantiles",
+    "difference_table",
     "hide_blocks",
     "hide_cells",
     "hide_faint",
@@ -44,4 +66,8 @@ __all__ = [
     "pit_draws",
     "pit_gaussian",
     "predict_cells",
+    "reliability",
+    "summary_table",
+    "survey_columns",
+    "without_surveys",
 ]

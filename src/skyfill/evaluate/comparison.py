@@ -86,6 +86,11 @@ class Comparison:
     def __add__(self, other: Comparison) -> Comparison:
         return Comparison(self.scores + other.scores)
 
+    def _repr_html_(self) -> str:
+        from skyfill.evaluate.notebook import tables_html
+
+        return tables_html(self.table("nrmse"), self.table("crps"))
+
     @property
     def methods(self) -> tuple[str, ...]:
         """Names of the methods, in order."""
@@ -142,6 +147,23 @@ class Comparison:
     def to_json(self) -> str:
         """Give `to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Comparison:
+        """Read what `to_json` wrote."""
+        return cls(tuple(_score(run) for run in json.loads(text)["runs"]))
+
+
+def _score(run: dict[str, Any]) -> Score:
+    """Build a run from plain values: None is NaN again, lists are tuples."""
+    example = Example(*(tuple(run["example"][side]) for side in ("true", "filled")))
+    by_feature = {
+        score: {name: math.nan if value is None else value for name, value in values.items()}
+        for score, values in run["by_feature"].items()
+    }
+    numbers = {name: math.nan if run[name] is None else run[name] for name in SCORES}
+    rest = {"pit": tuple(run["pit"]), "example": example, "by_feature": by_feature}
+    return Score(**(run | numbers | rest))
 
 
 def _cells(means: list[Mean], target: float | None) -> list[str]:

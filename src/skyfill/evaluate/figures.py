@@ -33,7 +33,7 @@ def plot_scores(found: Comparison, score: str = "nrmse", *, ax: Axes | None = No
     -------
     matplotlib Axes
     """
-    ax = _axes(ax)
+    ax = own_axes(ax)
     percent = 100 * np.array(found.rates)
     for k, method in enumerate(found.methods):
         values, errors = np.transpose([found.mean(score, method, rate) for rate in found.rates])
@@ -57,7 +57,7 @@ def plot_pit(found: Comparison, method: str, *, ax: Axes | None = None) -> Axes:
     counts = np.array([run.pit for run in found.scores if run.method == method and run.pit])
     if not counts.size:
         raise SkyfillError(f"method {method!r} gives no distributions, hence no PIT")
-    ax = _axes(ax)
+    ax = own_axes(ax)
     total = counts.sum(axis=0)
     bins, share = len(total), 1 / len(total)
     reach = 1.96 * np.sqrt(share * (1 - share) / total.sum()) * bins
@@ -72,7 +72,7 @@ def plot_filled(found: Comparison, method: str, *, ax: Axes | None = None) -> Ax
     runs = [run.example for run in found.scores if run.method == method]
     if not runs:
         raise SkyfillError(f"no method {method!r}; they are {', '.join(found.methods)}")
-    ax = _axes(ax)
+    ax = own_axes(ax)
     true, filled = (np.concatenate([getattr(run, key) for run in runs]) for key in runs[0]._fields)
     reach = np.nanpercentile(np.abs([true, filled]), 99)
     ax.plot([-reach, reach], [-reach, reach], color="0.6", linewidth=1)
@@ -89,7 +89,7 @@ def draw_comparison(found: Comparison, method: str | None = None) -> Figure:
     method : str, optional
         By default the method with the least CRPS.
     """
-    figure: Figure = _pyplot().figure(figsize=(10, 8), layout="constrained")
+    figure = new_figure((10, 8))
     axes = figure.subplots(2, 2)
     best = method or min(found.methods, key=lambda name: _crps(found, name))
     plot_scores(found, "nrmse", ax=axes[0, 0])
@@ -106,8 +106,18 @@ def _crps(found: Comparison, method: str) -> float:
     return float(np.mean([found.mean("crps", method, rate).value for rate in found.rates]))
 
 
-def _axes(ax: Axes | None) -> Axes:
-    return ax if ax is not None else _pyplot().figure(layout="constrained").subplots()
+def own_axes(ax: Axes | None) -> Axes:
+    """Give the axes that were passed, or those of a new figure."""
+    if ax is not None:
+        return ax
+    fresh: Axes = new_figure().subplots()
+    return fresh
+
+
+def new_figure(size: tuple[float, float] | None = None) -> Figure:
+    """Open a figure; SkyfillError where matplotlib is not installed."""
+    figure: Figure = _pyplot().figure(figsize=size, layout="constrained")
+    return figure
 
 
 def _pyplot() -> Any:

@@ -176,8 +176,7 @@ def _calibration(prediction: Prediction, trial: Trial) -> dict[str, Any]:
     pit = prediction.pit(at, np.random.default_rng(trial.repeat))
     found: dict[str, Any] = {"pit": ()}
     for level in COVERAGES:
-        interval = prediction.interval(level)
-        share = np.nan if interval is None else float(covered(*interval, at).mean())
+        share = np.nan if pit is None else float(covered(pit, level).mean())
         found[f"coverage_{round(100 * level)}"] = share
     if pit is not None:
         found["pit"] = tuple(np.histogram(pit, PIT_BINS, (0, 1))[0].tolist())

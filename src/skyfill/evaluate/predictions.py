@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import ndtri
 
 from skyfill.evaluate import scores
 from skyfill.evaluate.hide import Hidden
 from skyfill.evaluate.scores import Array
 
-# Even levels that hold the ends of 50, 68 and 90 % intervals.
+# Even levels: quantiles at these are like draws.
 LEVELS = np.arange(1, 100) / 100
 N_DRAWS = 100
-Interval = tuple[Array, Array]
 
 
 class Prediction(Protocol):
@@ -29,9 +27,6 @@ class Prediction(Protocol):
 
     def log_score(self, true: Array) -> Array | None:
         """Minus the log density of each cell, where the distribution has one."""
-
-    def interval(self, level: float) -> Interval | None:
-        """Central interval of each cell."""
 
     def pit(self, true: Array, rng: np.random.Generator) -> Array | None:
         """Probability integral transform of each cell."""
@@ -48,9 +43,6 @@ class PointPrediction:
         return scores.crps_point(self.value, true)
 
     def log_score(self, true: Array) -> None:
-        """Give none."""
-
-    def interval(self, level: float) -> None:
         """Give none."""
 
     def pit(self, true: Array, rng: np.random.Generator) -> None:
@@ -72,11 +64,6 @@ class GaussianPrediction:
         """Minus the log density of each cell."""
         return scores.log_score_gaussian(self.mean, self.sd, true)
 
-    def interval(self, level: float) -> Interval:
-        """Central interval of each cell."""
-        reach = self.sd * ndtri(0.5 + level / 2)
-        return self.mean - reach, self.mean + reach
-
     def pit(self, true: Array, rng: np.random.Generator) -> Array:
         """Probability integral transform of each cell."""
         return scores.pit_gaussian(self.mean, self.sd, true)
@@ -94,13 +81,6 @@ class DrawsPrediction:
 
     def log_score(self, true: Array) -> None:
         """Give none."""
-
-    def interval(self, level: float) -> Interval:
-        """Central interval of each cell; with few draws a wide one cannot be had."""
-        # Positions i / (m + 1): an interval between order statistics has just that chance.
-        ends = [0.5 - level / 2, 0.5 + level / 2]
-        low, high = np.quantile(self.draws, ends, axis=0, method="weibull")
-        return low, high
 
     def pit(self, true: Array, rng: np.random.Generator) -> Array:
         """Probability integral transform of each cell."""
@@ -123,19 +103,9 @@ class QuantilePrediction:
         """Minus the log density of each cell, where it was given."""
         return self.minus_log_density
 
-    def interval(self, level: float) -> Interval:
-        """Central interval of each cell, between quantiles interpolated where necessary."""
-        return self._at(0.5 - level / 2), self._at(0.5 + level / 2)
-
     def pit(self, true: Array, rng: np.random.Generator) -> Array:
         """Probability integral transform of each cell."""
         return scores.pit_draws(self.quantiles, true, rng)
-
-    def _at(self, level: float) -> Array:
-        after = int(np.clip(np.searchsorted(self.levels, level), 1, len(self.levels) - 1))
-        a, b = self.levels[after - 1], self.levels[after]
-        share = (level - a) / (b - a)
-        return np.asarray((1 - share) * self.quantiles[after - 1] + share * self.quantiles[after])
 
 
 def predict_cells(

@@ -71,8 +71,8 @@ class NetworkImputer(Imputer):
         gaps: str = "ignorable",
         margins: bool = True,
         n_fits: int = 8,
-        tol: float = 1e-4,
-        max_iter: int = 200,
+        tol: float = 5e-4,
+        max_iter: int = 300,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components

@@ -143,6 +143,11 @@ class GaussianNetwork:
         cov[np.ix_(order, order)] = root @ root.T
         return MeanCov(mean, cov)
 
+    def _repr_html_(self) -> str:
+        from skyfill.network.notebook import gaussian_html
+
+        return gaussian_html(self)
+
     def joint(self) -> MeanCov:
         """Mean (p,) and covariance (p, p) of the Gaussian that the network implies."""
         return MeanCov(self._mean_cov.mean.copy(), self._mean_cov.cov.copy())

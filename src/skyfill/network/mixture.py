@@ -58,13 +58,21 @@ class Parts(NamedTuple):
     loglik: Array  # (n,)
 
 
+class BySpread(NamedTuple):
+    """Levels for probabilities in even steps, linear between the spreads (in scores) of `knots`."""
+
+    knots: Array  # (b,), rising
+    levels: Array  # (b, steps), rising
+
+
 def sort_rows(Z: Array) -> Sorted:
     """Sort rows by their pattern of gaps."""
     lost = np.isnan(Z)
     words = np.packbits(lost, axis=1)
     order = np.lexsort(words.T[::-1]) if words.size else np.arange(len(Z))
     new = (words[order[1:]] != words[order[:-1]]).any(axis=1)
-    starts = np.concatenate([[0], np.flatnonzero(new) + 1, [len(Z)]]).astype(np.int64)
+    ends = [len(Z)] if len(Z) else []  # an empty table has no pattern
+    starts = np.concatenate([[0], np.flatnonzero(new) + 1, ends]).astype(np.int64)
     row_of, column_of = np.nonzero(lost)
     first_gap = np.concatenate([[0], np.cumsum(lost.sum(axis=1))[:-1]]).astype(np.int64)
     return Sorted(Z, order.astype(np.int64), starts, first_gap, row_of, column_of)
@@ -110,15 +118,23 @@ class MixtureNetwork:
     calibration : array of shape (p, levels), optional
         Level of each column's posterior at which held-out cells lie with probability 0 to 1 in
         even steps; `quantiles` uses it.
+    by_spread : BySpread, optional
+        Level to ask the calibration for, where much or little is known of a gap.
     """
 
     names: tuple[str, ...]
     margins: tuple[Margin, ...]
     fits: tuple[Mixture, ...]
     calibration: Array | None = None
+    by_spread: BySpread | None = None
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def _repr_html_(self) -> str:
+        from skyfill.network.notebook import mixture_html
+
+        return mixture_html(self)
 
     @property
     def n_components(self) -> tuple[int, ...]:
@@ -176,19 +192,23 @@ class MixtureNetwork:
             raise DataError(f"quantile levels must lie between 0 and 1, got {at.tolist()}")
         out = np.repeat(X[None], len(at), axis=0)
 
+        calibration = (at, *self._calibration)
+
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             gaps = (part.row_of, part.column_of, parts.resp, parts.mean, parts.sd)
-            kernels.gap_quantiles(*gaps, self._grids, self._levels(at), out[:, rows])
+            kernels.gap_quantiles(*gaps, self._grids, calibration, out[:, rows])
 
         self._each(X, work)
         return out
 
-    def _levels(self, at: Array) -> Array:
-        """Levels of every column's posterior that hold what is asked for, shape (p, levels)."""
-        if self.calibration is None:
-            return np.repeat(at[None], len(self), axis=0)
-        steps = np.linspace(0.0, 1.0, self.calibration.shape[1])
-        return np.stack([np.interp(at, steps, row) for row in self.calibration])
+    @property
+    def _calibration(self) -> tuple[Array, Array, Array]:
+        """Levels of the columns, spreads, and levels at these."""
+        none = np.tile([0.0, 1.0], (len(self), 1))
+        columns = none if self.calibration is None else self.calibration
+        steps = np.linspace(0.0, 1.0, columns.shape[1])
+        knots, levels = self.by_spread or BySpread(np.arange(2.0), np.tile(steps, (2, 1)))
+        return columns, knots, levels
 
     def pit(self, X: ArrayLike, truth: ArrayLike, rng: Rng = None) -> Array:
         """Probability integral transform of the true values of a table's gaps, NaN elsewhere.
@@ -208,6 +228,19 @@ class MixtureNetwork:
             for end, level in zip(ends, (low, high), strict=True):
                 kernels.gap_levels(part.row_of, *parts[:3], end[rows][cells], level)
             out[rows][cells] = low + share[rows][cells] * (high - low)
+
+        self._each(X, work)
+        return out
+
+    def spreads(self, X: ArrayLike) -> Array:
+        """Give the standard deviation of each gap's normal score, NaN elsewhere."""
+        X = as_table(X, len(self))
+        out = np.full(X.shape, np.nan)
+
+        def work(rows: slice, part: Sorted, parts: Parts) -> None:
+            spread = np.empty(len(part.row_of))
+            kernels.gap_spreads(part.row_of, *parts[:3], spread)
+            out[rows][part.row_of, part.column_of] = spread
 
         self._each(X, work)
         return out

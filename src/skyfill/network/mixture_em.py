@@ -21,6 +21,8 @@ GAP_PRIOR = 2.0
 # A component's weight is estimated with this many extra rows.
 WEIGHT_PRIOR = 1.0
 MIN_VARIANCE = 1e-4
+# How far the pooled covariance, to which components shrink, is itself drawn to its diagonal.
+TO_DIAGONAL = 0.1
 
 
 @dataclass(frozen=True)
@@ -90,14 +92,15 @@ def maximize_mixture(
 ) -> Mixture:
     """Best mixture for expected moments: the M-step.
 
-    Covariances are drawn towards the diagonal of the pooled covariance as by `shrinkage` extra
-    rows; with graphs, every node is then regressed on its parents.
+    Covariances are drawn towards the pooled one, itself drawn a little to its diagonal, as by
+    `shrinkage` extra rows; with graphs, every node is then regressed on its parents.
     """
     count = np.maximum(moments.weight, 1e-9)[:, None]
     shift = moments.total / count
     scatter = moments.cross - count[..., None] * shift[:, :, None] * shift[:, None, :]
-    pooled = np.einsum("kii->i", scatter) / moments.n
-    covs = scatter + plan.shrinkage * np.diag(np.maximum(pooled, MIN_VARIANCE))
+    pooled = scatter.sum(axis=0) / moments.n
+    diagonal = np.diag(np.maximum(np.diagonal(pooled), MIN_VARIANCE))
+    covs = scatter + plan.shrinkage * ((1 - TO_DIAGONAL) * pooled + TO_DIAGONAL * diagonal)
     covs /= count[..., None] + plan.shrinkage
     # A component of fewer rows than columns has no spread in some direction: give it a little.
     lack = np.maximum(MIN_VARIANCE - np.linalg.eigvalsh(covs)[:, 0], 0.0)

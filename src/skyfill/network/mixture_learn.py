@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from skyfill.network._array import Array, Rng, as_table, check_names
+from skyfill.network.calibration import calibrate
 from skyfill.network.margin import fit_margin, identity_margin
-from skyfill.network.mixture import ROWS_AT_ONCE, Mixture, MixtureNetwork, sort_rows
+from skyfill.network.mixture import ROWS_AT_ONCE, BySpread, Mixture, MixtureNetwork, sort_rows
 from skyfill.network.mixture_em import (
     Climb,
     MixtureMoments,
@@ -28,15 +29,16 @@ from skyfill.threads import map_threads, one_blas_thread
 
 # Components tried, in this order, while held-out likelihood rises; and shrinkages at the best.
 COMPONENTS = (1, 2, 4, 8, 12, 16, 24, 32, 48)
-SHRINKAGES = (2.0, 5.0, 10.0, 25.0)
+SHRINKAGES = (2.0, 5.0, 15.0)
 FIRST_SHRINKAGE = 5.0
 # Rows that the plan is chosen on, and the share of them held out.
 PLAN_ROWS, HELD_OUT = 6000, 0.25
+# A table of fewer rows is held out in turn, quarter by quarter: one quarter tells too little.
+ONE_FOLD_ROWS = 1000
 # With fewer rows than this nothing can be held out: the first of all choices is taken.
 LEAST_ROWS = 12
 # Tables with fewer rows than this give too few held-out cells to calibrate with.
-CALIBRATION_ROWS = 200
-CALIBRATION_FITS, CALIBRATION_STEPS, CALIBRATION_PRIOR, HIDDEN = 4, 41, 60.0, 0.2
+CALIBRATION_ROWS, CALIBRATION_FITS = 200, 3
 # The averaged fits have between these shares of the chosen number of components.
 SPREAD = (0.6, 1.2)
 
@@ -62,8 +64,8 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     gaps: str = "ignorable",
     margins: bool = True,
     n_fits: int = 8,
-    tol: float = 1e-4,
-    max_iter: int = 200,
+    tol: float = 5e-4,
+    max_iter: int = 300,
     rng: Rng = 0,
 ) -> Learned:
     """Learn a mixture of networks; what is "auto" is chosen by held-out likelihood.
@@ -117,8 +119,8 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
             return fit_mixture(Z, plans[i], seeds[i], tol=tol, max_iter=max_iter)
 
         fits = map_threads(fit, list(range(n_fits)))
-        levels = calibrate(bare, X, plan, rng) if len(X) >= CALIBRATION_ROWS else None
-    network = MixtureNetwork(names, maps, tuple(fit.mixture for fit in fits), levels)
+        levels = _calibrate(bare, X, plan, rng) if len(X) >= CALIBRATION_ROWS else (None, None)
+    network = MixtureNetwork(names, maps, tuple(fit.mixture for fit in fits), *levels)
     n_iter = max(fit.n_iter for fit in fits)
     return Learned(network, plan, trials, n_iter, all(fit.converged for fit in fits))
 
@@ -156,26 +158,39 @@ def choose_plan(
     plan = Plan(asked.components[0], first, asked.arcs[0], asked.gaps[0] == "informative")
     if len(Z) < LEAST_ROWS:
         return plan._replace(n_components=min(plan.n_components, len(Z))), ()
-    rows = rng.permutation(len(Z))[:PLAN_ROWS]
-    n_held = max(int(HELD_OUT * len(rows)), 1)
-    held, train = Z[rows[:n_held]], Z[rows[n_held:]]
+    folds = _folds(Z[rng.permutation(len(Z))[:PLAN_ROWS]])
     seed = int(rng.integers(2**31))
     scores: dict[Plan, float] = {}
 
     def score(trial: Plan) -> float:
         if trial not in scores:
-            fit = fit_mixture(train, trial, np.random.default_rng(seed), each=map_threads)
-            scores[trial] = held_out(fit.mixture, held, train)
+            found = []
+            for held, train in folds:
+                fit = fit_mixture(train, trial, np.random.default_rng(seed), each=map_threads)
+                found.append(held_out(fit.mixture, held, train))
+            scores[trial] = float(np.mean(found))
         return scores[trial]
 
     # A component has as many parameters as two rows per column at least.
-    usable = [k for k in asked.components if k == 1 or 2 * k * Z.shape[1] <= len(train)]
+    n_train = min(len(train) for _, train in folds)
+    usable = [k for k in asked.components if k == 1 or 2 * k * Z.shape[1] <= n_train]
     tried = usable if len(asked.components) > 1 else asked.components
     plan = _rise([plan._replace(n_components=k) for k in tried], score)
     plan = _best([plan._replace(shrinkage=a) for a in asked.shrinkages], score)
     plan = _best([plan._replace(arcs=arcs) for arcs in asked.arcs], score)
     plan = _best([plan._replace(informative=g == "informative") for g in asked.gaps], score)
     return plan, tuple(scores.items())
+
+
+def _folds(Z: Array) -> list[tuple[Array, Array]]:
+    """Held-out and training rows: a quarter of a large table, each quarter in turn of a small."""
+    n_held = max(int(HELD_OUT * len(Z)), 1)
+    n_folds = 1 if len(Z) >= ONE_FOLD_ROWS else round(1 / HELD_OUT)
+    starts = [n_held * fold for fold in range(n_folds)]
+    return [
+        (Z[start : start + n_held], np.delete(Z, slice(start, start + n_held), axis=0))
+        for start in starts
+    ]
 
 
 def _best(plans: list[Plan], score: Callable[[Plan], float]) -> Plan:
@@ -209,33 +224,17 @@ def held_out(mixture: Mixture, held: Array, train: Array) -> float:
     return value
 
 
-def calibrate(bare: MixtureNetwork, X: Array, plan: Plan, rng: Generator) -> Array:
-    """Levels of the posterior at which hidden cells of held-out rows really lie, per column.
+def _calibrate(
+    bare: MixtureNetwork, X: Array, plan: Plan, rng: Generator
+) -> tuple[Array, BySpread]:
+    """Calibrate on held-out rows with fits of the same plan."""
 
-    Columns with few such cells borrow from all columns, and all from the ideal.
-    """
-    rows = rng.permutation(len(X))[: 2 * PLAN_ROWS]
-    n_held = int(HELD_OUT * len(rows))
-    held, train = X[rows[:n_held]], X[rows[n_held:]]
-    fits = [fit_mixture(bare.scores(train), plan, seed) for seed in rng.spawn(CALIBRATION_FITS)]
-    trial = MixtureNetwork(bare.names, bare.margins, tuple(fit.mixture for fit in fits))
-    hidden = rng.random(held.shape) < HIDDEN
-    hidden[np.isnan(np.where(hidden, np.nan, held)).all(axis=1)] = False
-    pit = trial.pit(np.where(hidden, np.nan, held), held, rng)
-    steps = np.linspace(0.0, 1.0, CALIBRATION_STEPS)
-    everywhere = _blend(pit[hidden & ~np.isnan(held)], steps, steps)
-    columns = (pit[hidden[:, j] & ~np.isnan(held[:, j]), j] for j in range(X.shape[1]))
-    return np.stack([_blend(found, steps, everywhere) for found in columns])
+    def learn(rows: Array, seeds: Generator) -> MixtureNetwork:
+        Z, starts = bare.scores(rows), seeds.spawn(CALIBRATION_FITS)
+        fits = map_threads(lambda i: fit_mixture(Z, plan, starts[i]), list(range(CALIBRATION_FITS)))
+        return replace(bare, fits=tuple(fit.mixture for fit in fits))
 
-
-def _blend(found: Array, steps: Array, prior: Array) -> Array:
-    """Quantiles of the levels found, drawn towards a prior as by some extra cells; ends stay."""
-    if not found.size:
-        return prior
-    share = found.size / (found.size + CALIBRATION_PRIOR)
-    out = share * np.quantile(found, steps) + (1 - share) * prior
-    out[0], out[-1] = 0.0, 1.0
-    return out
+    return calibrate(learn, X[rng.permutation(len(X))[: 2 * PLAN_ROWS]], rng)
 
 
 def _spread(plan: Plan, n_fits: int, vary: bool) -> list[Plan]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyfill.catalog import ColumnInfo, Reason, Role, Table, numbers_in
+from skyfill.catalog.info import gap_name
 from skyfill.model import Feature, Model
 
 Array = NDArray[np.float64]
@@ -76,6 +78,7 @@ def fill_table(model: Model, table: Table, extras: Extras | None = None) -> Tabl
     if extras.n_draws:
         draws = model.network.draws(X, extras.n_draws, extras.seed)
         beside |= {f"draw{t}": draw for t, draw in enumerate(draws, 1)}
+    companions = {str(table.info(name).of): name for name in table.names_with(Role.REASON)}
     for j, feature in enumerate(model.features):
         table = _with_values(table, feature, post.mean[:, j] / factors[j], lost[:, j])
         for name, values in beside.items():
@@ -84,7 +87,7 @@ def fill_table(model: Model, table: Table, extras: Extras | None = None) -> Tabl
             table = table.with_column(
                 f"{feature.name}_{name}", pa.array(shown, from_pandas=True), info
             )
-        table = _with_filled(table, feature.name, lost[:, j])
+        table = _with_filled(table, feature.name, lost[:, j], companions.get(feature.name))
     return table
 
 
@@ -104,10 +107,11 @@ def _beside_info(info: ColumnInfo, name: str, what: str) -> ColumnInfo:
     return ColumnInfo(info.unit, None, text, Role.ERROR, name)
 
 
-def _with_filled(table: Table, name: str, lost: NDArray[np.bool_]) -> Table:
+def _with_filled(table: Table, name: str, lost: NDArray[np.bool_], companion: str | None) -> Table:
     """Say `filled` where a value was filled; the reasons that were there go to `<name>_was`."""
-    if any(table.info(other).of == name for other in table.names_with(Role.REASON)):
+    if companion is not None:
         info = ColumnInfo(description=f"Why {name} was missing before it was filled")
-        table = table.with_column(f"{name}_was", table.reasons(name), info)
-    words = [str(Reason.FILLED) if gap else None for gap in lost]
-    return table.with_reasons(name, pa.array(words, pa.string()))
+        table = table.with_column(f"{name}_was", table.column(companion), info)
+    words = pc.if_else(pa.array(lost), str(Reason.FILLED), pa.scalar(None, pa.string()))
+    info = ColumnInfo(role=Role.REASON, of=name)
+    return table.with_column(companion or gap_name(name), words, info)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Reason, Role, Table
 from skyfill.errors import CatalogError
+from skyfill.sky.identifiers import match_identifiers
 from skyfill.sky.matching import Matches
 from skyfill.sky.positions import Positions, read_positions
 from skyfill.sky.sphere import Rows
@@ -99,11 +100,12 @@ def join_surveys(
     (array([[3.6]]), 1)
     """
     _check_names(base, surveys)
-    places = positions or read_positions(base)
+    by_position = any(survey.key is None for survey in surveys)
+    places = positions or (read_positions(base) if by_position else None)
     table, rows = base, np.arange(len(base))
     reports = []
     for survey in surveys:
-        found = match_survey(places, survey, rules)
+        found = _match(base, places, survey, rules)
         repeats, partners, separations = _spread(rows, found.matches)
         if len(repeats) > len(rows):
             table, rows = Table(table.arrow.take(repeats)), rows[repeats]
@@ -111,6 +113,12 @@ def join_surveys(
         table = _with_facts(table, survey, found, rows=rows, separations=separations)
         reports.append(found.report)
     return table, tuple(reports)
+
+
+def _match(base: Table, places: Positions | None, survey: Survey, rules: MatchRules) -> SurveyMatch:
+    if survey.key is not None:
+        return match_identifiers(base, survey, survey.key)
+    return match_survey(places or read_positions(base), survey, rules)
 
 
 def _check_names(base: Table, surveys: Iterable[Survey]) -> None:
@@ -194,12 +202,14 @@ def _beside(table: Table, other: Table) -> Table:
 def _with_facts(
     table: Table, survey: Survey, found: SurveyMatch, *, rows: Rows, separations: np.ndarray
 ) -> Table:
-    name, radius = survey.name, f"{survey.radius_arcsec:g} arcsec"
+    name, how = survey.name, f"within {survey.radius_arcsec:g} arcsec"
+    if survey.key is not None:
+        how, separations = f"by {survey.key}", np.full(len(rows), np.nan)
     after = " after the offset was removed" if found.report.offset else ""
     facts = {
         f"sep_{name}": (separations, "arcsec", "pos.angDistance", f"separation{after}"),
-        f"n_{name}": (_counts(found, rows), None, "meta.number", f"candidates within {radius}"),
-        f"flag_{name}": (found.flags[rows], None, "meta.code", f"how it matched within {radius}"),
+        f"n_{name}": (_counts(found, rows), None, "meta.number", f"candidates {how}"),
+        f"flag_{name}": (found.flags[rows], None, "meta.code", f"how it matched {how}"),
     }
     for column, (values, unit, ucd, words) in facts.items():
         info = ColumnInfo(unit=unit, ucd=ucd, description=f"{name}: {words}")

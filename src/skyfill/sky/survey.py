@@ -55,6 +55,8 @@ class Survey:
         Julian year of its positions.
     footprint : Footprint, optional
         Tells `uncovered` from `unmatched`.
+    key : str, optional
+        Column of identifiers that the base has too: the survey is joined by it, not by position.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Survey:
     position: PositionColumns | None = None
     epoch: float | None = None
     footprint: Footprint | None = None
+    key: str | None = None
 
     def positions(self) -> Positions:
         """Read the positions; an error names the survey."""
@@ -110,6 +113,8 @@ class MatchReport:
         Expected number of chance matches.
     median_nearest_arcsec : float or None
         Set where nothing matched.
+    key : str or None
+        Column of identifiers, where they matched and not positions.
     """
 
     name: str
@@ -123,6 +128,7 @@ class MatchReport:
     offset: Offset | None = None
     chance: Chance | None = None
     median_nearest_arcsec: float | None = None
+    key: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give the report as plain values for JSON."""
@@ -133,6 +139,8 @@ class MatchReport:
         """Say what may be wrong where nothing matched."""
         if self.matched:
             return None
+        if self.key is not None:
+            return f"{self.name}: the base has none of the identifiers in its column {self.key!r}"
         if self.median_nearest_arcsec is None:
             return f"{self.name}: nothing to match: the survey or the base has no positions"
         return (
@@ -184,6 +192,7 @@ def match_survey(base: Positions, survey: Survey, rules: MatchRules) -> SurveyMa
         offset=offset,
         chance=chance,
         median_nearest_arcsec=median,
+        key=survey.key,
     )
     return SurveyMatch(matches, flags, report)
 

@@ -1,0 +1,224 @@
+"""A table made ready for others: every column described, and a ReadMe beside it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.catalog.atomic import open_atomic
+from skyfill.catalog.files import open_scan, open_writer
+from skyfill.catalog.info import ColumnInfo, Role, described
+from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
+from skyfill.catalog.table import Table, schema_meta
+
+WIDTH = 80
+PROBABILITY = "p_"
+# What skyfill calls its results, for files from which descriptions got lost.
+RESULTS = {
+    "class": ColumnInfo(None, "src.class", "Most probable class", Role.LABEL),
+    "rank": ColumnInfo(None, "meta.code", "Rank, the most probable first"),
+    "probability": ColumnInfo(None, "stat.probability;src.class", "Probability of the class"),
+    "entropy": ColumnInfo("bit", "stat.param", "Entropy of the class"),
+    "gap_share": ColumnInfo(None, "stat.param", "Share of the entropy that is due to gaps"),
+    "outlier": ColumnInfo(None, "meta.code.qual", "Whether it is unlike the training set"),
+    "outlier_score": ColumnInfo(None, "stat.param", "How unlike the training set it is"),
+}
+# UCDs of columns that have none, by role.
+UCDS = {
+    Role.IDENTIFIER: "meta.id",
+    Role.REASON: "meta.code",
+    Role.LABEL: "src.class",
+    Role.ERROR: "stat.error",
+}
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What only the authors can say about a catalog."""
+
+    title: str = "Catalogue of classified objects"
+    authors: str = ""
+    license: str = ""
+    citation: str = ""
+
+
+@dataclass
+class Tally:
+    """Counts of a table that goes by in batches."""
+
+    rows: int = 0
+    gaps: Counter[str] = field(default_factory=Counter)
+    classes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count a batch."""
+        self.rows += batch.num_rows
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            self.gaps[name] += column.null_count
+        if "class" in batch.schema.names:
+            for pair in pc.value_counts(batch.column("class")).to_pylist():
+                self.classes[str(pair["values"])] += pair["counts"]
+
+
+def describe(schema: pa.Schema) -> pa.Schema:
+    """Give columns that have no description or UCD what is known about them.
+
+    Examples
+    --------
+    >>> schema = describe(pa.schema([("p_QSO", pa.float64()), ("J", pa.float64())]))
+    >>> schema.field("p_QSO").metadata[b"description"]
+    b'Probability of class QSO'
+    """
+    for place, column in enumerate(schema):
+        info = ColumnInfo.from_metadata(column.metadata)
+        schema = schema.set(place, described(column, _completed(column.name, info)))
+    return schema
+
+
+def _completed(name: str, info: ColumnInfo) -> ColumnInfo:
+    known = RESULTS.get(name, ColumnInfo())
+    if name.startswith(PROBABILITY) and len(name) > len(PROBABILITY):
+        text = f"Probability of class {name.removeprefix(PROBABILITY)}"
+        known = ColumnInfo(None, "stat.probability;src.class", text)
+    if info.role is Role.REASON and info.of:
+        known = ColumnInfo(description=f"Why {info.of} is missing")
+    return ColumnInfo(
+        info.unit or known.unit,
+        info.ucd or known.ucd or UCDS.get(info.role),
+        info.description or known.description,
+        info.role if info.role is not Role.OTHER else known.role,
+        info.of,
+    )
+
+
+def publish(
+    source: str | Path,
+    target: str | Path,
+    *,
+    notes: Notes | None = None,
+    provenance: Provenance | None = None,
+) -> tuple[Path, Tally]:
+    """Write a table with full metadata, and its ReadMe; bounded memory for any size.
+
+    Parameters
+    ----------
+    source, target : paths
+        Any format that `read_table` reads and `write_table` writes.
+    notes : Notes, optional
+        Title, authors, license, citation.
+    provenance : Provenance, optional
+        How the target is made; that of the source stays in the ReadMe and in the metadata.
+
+    Returns
+    -------
+    Path, Tally
+        The ReadMe (`<name>_ReadMe.txt` beside the target), and what was counted.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skyfill.catalog import write_table
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_table(Table.from_columns({"class": ["QSO"], "p_QSO": [0.9]}), folder / "in.csv")
+    >>> readme, tally = publish(folder / "in.csv", folder / "quasars.fits")
+    >>> readme.name, dict(tally.classes)
+    ('quasars_ReadMe.txt', {'QSO': 1})
+    """
+    target, notes = Path(target), notes or Notes()
+    scan = open_scan(source)
+    schema, tally = describe(scan.schema), Tally()
+    meta = schema_meta(schema)
+    facts = {"title": notes.title, "source_provenance": meta.get(PROVENANCE_KEY, "")}
+    facts |= {key: value for key, value in vars(notes).items() if value}
+    kept = {key: value for key, value in facts.items() if value}
+    schema = Table(schema.empty_table()).with_meta(**kept).arrow.schema
+    readme = target.with_name(f"{target.name.split('.')[0]}_ReadMe.txt")
+    with open_writer(target, schema, provenance=provenance) as writer:
+        for batch in scan.batches:
+            tally.add(batch)
+            writer.write(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+    with open_atomic(readme) as stream:
+        stream.write(readme_text(target.name, schema, tally, notes).encode())
+    return readme, tally
+
+
+def readme_text(name: str, schema: pa.Schema, tally: Tally, notes: Notes) -> str:
+    """Describe a published table in plain text, in the manner of the CDS ReadMe files."""
+    meta = schema_meta(schema)
+    source = _loaded(meta.get("source_provenance"))
+    parts = [
+        f"{notes.title}\n{'=' * WIDTH}",
+        _paragraph("Authors", notes.authors),
+        _section("File Summary", f"{name}  {tally.rows} rows, {len(schema)} columns"),
+        _section("Objects per class", _classes(tally)) if tally.classes else "",
+        _section("Description of the columns", _columns(schema, tally)),
+        _section("How it was made", _made(source)),
+        _paragraph("Sources", _citations(meta)),
+        _paragraph("Citation", notes.citation),
+        _paragraph("License", notes.license or "not stated: ask the authors before reuse"),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _columns(schema: pa.Schema, tally: Tally) -> str:
+    infos = [ColumnInfo.from_metadata(column.metadata) for column in schema]
+    rows = [("Label", "Format", "Units", "Gaps", "UCD", "Explanations")]
+    for column, info in zip(schema, infos, strict=True):
+        gaps = str(tally.gaps[column.name])
+        cells = (info.unit or "---", gaps, info.ucd or "---", info.description or "---")
+        rows.append((column.name, str(column.type), *cells))
+    widths = [max(len(row[k]) for row in rows) for k in range(5)]
+    lines = []
+    for row in rows:
+        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        lines.append("  ".join([*padded, row[5]]).rstrip())
+    return "\n".join(lines)
+
+
+def _classes(tally: Tally) -> str:
+    wide = max(map(len, tally.classes))
+    return "\n".join(
+        f"{name.ljust(wide)}  {count:>9}  {100 * count / max(tally.rows, 1):6.2f} %"
+        for name, count in sorted(tally.classes.items(), key=lambda item: -item[1])
+    )
+
+
+def _made(source: Mapping[str, Any]) -> str:
+    if not source:
+        return "The source file does not say how it was made."
+    lines = [f"{key}: {source[key]}" for key in ("version", "command", "model", "seed", "time")
+             if key in source]  # fmt: skip
+    inputs = source.get("inputs", ())
+    return "\n".join([*lines, *(f"input: {i['file']}  sha256 {i['sha256']}" for i in inputs)])
+
+
+def _citations(meta: Mapping[str, str]) -> str:
+    """Citations of the catalogs that were joined; that of the result is said elsewhere."""
+    found = [text for key, text in meta.items() if key.startswith("citation_")]
+    return "; ".join(dict.fromkeys(found))
+
+
+def _loaded(text: str | None) -> dict[str, Any]:
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _section(title: str, body: str) -> str:
+    return f"{title}:\n{'-' * WIDTH}\n{body}\n{'-' * WIDTH}"
+
+
+def _paragraph(title: str, body: str) -> str:
+    if not body:
+        return ""
+    return f"{title}:\n" + textwrap.indent(textwrap.fill(body, WIDTH - 4), "    ")

@@ -1,0 +1,31 @@
+"""Class probabilities for incomplete objects, candidate lists, the next measurement."""
+
+from importlib import import_module
+from typing import Any
+
+# Scoring needs no scikit-learn, and only the classifier that learns loads it: on first use.
+_PUBLIC = {
+    "CatalogClassifier": "skyfill.classify.classifier",
+    "FlatForest": "skyfill.classify.forest",
+    "Selection": "skyfill.classify.candidates",
+    "Scorer": "skyfill.classify.scorer",
+    "Scores": "skyfill.classify.scorer",
+    "estimate_prior": "skyfill.classify.prior",
+    "evidence": "skyfill.classify.candidates",
+    "expected_gains": "skyfill.classify.measure",
+    "fit_sharpness": "skyfill.classify.sharpness",
+    "marginal_probabilities": "skyfill.classify.marginal",
+    "shift_prior": "skyfill.classify.prior",
+}
+
+__all__ = [*_PUBLIC]  # noqa: PLE0604 - every key is a string
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'skyfill.classify' has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

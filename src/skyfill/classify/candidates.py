@@ -1,0 +1,188 @@
+"""Candidate lists: the objects that are probably of a class, ranked, and what speaks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from skyfill.catalog import ColumnInfo, Table
+from skyfill.errors import CatalogError, DataError
+
+Array = NDArray[np.float64]
+PREFIX = "p_"
+# Odds beyond a million to one are not told apart.
+FLOOR = 1e-6
+# Evidence below this many bits is not worth naming.
+LEAST_BITS = 0.05
+N_NAMED = 3
+
+
+def class_names(table: Table) -> tuple[str, ...]:
+    """Name the classes of a table of results: those with a column of probabilities.
+
+    Examples
+    --------
+    >>> class_names(Table.from_columns({"id": ["a"], "p_QSO": [0.9], "p_RRL": [0.1]}))
+    ('QSO', 'RRL')
+    """
+    return tuple(n.removeprefix(PREFIX) for n in table.names if n.startswith(PREFIX))
+
+
+def probability_of(table: Table, name: str) -> Array:
+    """Give the probability of a class for each row; NaN where there is none."""
+    known = class_names(table)
+    if name not in known:
+        found = f"the classes are {', '.join(known)}" if known else "there is no column p_<class>"
+        raise CatalogError(f"no class {name!r} in the results; {found} (see skyfill classify)")
+    return np.asarray(table.numbers(PREFIX + name)[:, 0])
+
+
+class Candidates(NamedTuple):
+    """Candidates with `rank` and `probability` in front; `rows` are their places in the results."""
+
+    table: Table
+    rows: NDArray[np.int64]
+
+
+class Selection:
+    """Gather the candidates of a class from a table of results, batch by batch.
+
+    Parameters
+    ----------
+    name : str
+        The class.
+    least : float
+        The lowest probability of a candidate.
+
+    Examples
+    --------
+    >>> selection = Selection("QSO", 0.8)
+    >>> selection.add(Table.from_columns({"id": ["a", "b", "c"], "p_QSO": [0.85, 0.2, 0.95]}))
+    >>> table, rows = selection.ranked()
+    >>> table.column("id").to_pylist(), rows
+    (['c', 'a'], array([2, 0]))
+    """
+
+    def __init__(self, name: str, least: float) -> None:
+        if not 0 < least <= 1:
+            raise DataError(f"the least probability is {least:g}; it must lie between 0 and 1")
+        self.name, self.least, self.n_rows = name, least, 0
+        self._parts: list[pa.Table] = []
+        self._rows: list[NDArray[np.int64]] = []
+
+    def add(self, batch: Table) -> None:
+        """Keep the candidates of a batch."""
+        rows = np.flatnonzero(probability_of(batch, self.name) >= self.least)
+        self._parts.append(batch.arrow.take(pa.array(rows)))
+        self._rows.append(rows + self.n_rows)
+        self.n_rows += len(batch)
+
+    def ranked(self) -> Candidates:
+        """Give the candidates, the most probable first; equals in the order of the results."""
+        if not self._parts:
+            raise DataError("there are no results to choose candidates from")
+        arrow = pa.concat_tables(self._parts).combine_chunks()
+        p = probability_of(Table(arrow), self.name)
+        order = np.argsort(-p, kind="stable")
+        table = Table(arrow.take(pa.array(order)))
+        return Candidates(
+            _in_front(table, _ranks(p[order], self.name)), np.concatenate(self._rows)[order]
+        )
+
+
+def _ranks(p: Array, name: str) -> Table:
+    info = {
+        "rank": ColumnInfo(ucd="meta.code", description="Rank, the most probable first"),
+        "probability": ColumnInfo(
+            ucd="stat.probability;src.class", description=f"Probability of class {name}"
+        ),
+    }
+    columns = {"rank": np.arange(1, len(p) + 1), "probability": p}
+    return Table.from_columns(columns, info=info)
+
+
+def _in_front(table: Table, front: Table) -> Table:
+    table = table.drop([name for name in front.names if name in table.names])
+    fields = [*front.arrow.schema, *table.arrow.schema]
+    schema = pa.schema(fields, metadata=table.arrow.schema.metadata)
+    columns = [*front.arrow.columns, *table.arrow.columns]
+    return Table(pa.Table.from_arrays(columns, schema=schema))
+
+
+def evidence(
+    classify: Callable[[Array], Array], X: ArrayLike, code: int, p: ArrayLike | None = None
+) -> Array:
+    """Weigh each seen value: bits by which the odds of a class fall when it is hidden.
+
+    Parameters
+    ----------
+    classify : callable
+        Probabilities of shape (n, classes) of a table with gaps, such as `Scorer.probabilities`.
+    X : array of shape (n, p)
+        NaN is a gap.
+    code : int
+        Place of the class.
+    p : array of shape (n,), optional
+        Its probability, where it is known already.
+
+    Returns
+    -------
+    array of shape (n, p)
+        log2 of the odds with the value minus without: above 0 it speaks for the class, below 0
+        against it; NaN for gaps. What others tell as well counts for none of them.
+
+    Examples
+    --------
+    >>> def red(X):
+    ...     p = np.where(np.isnan(X[:, 0]), 0.5, 0.8)
+    ...     return np.column_stack([p, 1 - p])
+    >>> evidence(red, [[1.0, 5.0]], 0)
+    array([[2., 0.]])
+    """
+    table = np.array(X, dtype=np.float64)
+    whole = _log_odds(classify(table)[:, code] if p is None else np.asarray(p, dtype=np.float64))
+    bits = np.full(table.shape, np.nan)
+    for j in range(table.shape[1]):
+        rows = np.flatnonzero(~np.isnan(table[:, j]))
+        if rows.size:
+            hidden = table[rows]
+            hidden[:, j] = np.nan
+            bits[rows, j] = whole[rows] - _log_odds(classify(hidden)[:, code])
+    return bits
+
+
+def _log_odds(p: Array) -> Array:
+    inside = np.clip(p, FLOOR, 1 - FLOOR)
+    return np.asarray(np.log2(inside) - np.log2(1 - inside))
+
+
+def name_evidence(bits: Array, names: Sequence[str], *, sign: int) -> list[str]:
+    """Name for each row the features that speak most for (1) or against (-1) its class.
+
+    Examples
+    --------
+    >>> name_evidence(np.array([[2.0, -0.5, 0.01]]), ["Color", "Std", "Mean"], sign=1)
+    ['Color +2.0']
+    """
+    strength = np.where(np.isnan(bits), 0.0, bits) * sign
+    found = []
+    for row in strength:
+        order = [j for j in np.argsort(-row, kind="stable")[:N_NAMED] if row[j] >= LEAST_BITS]
+        found.append(", ".join(f"{names[j]} {sign * row[j]:+.1f}" for j in order))
+    return found
+
+
+def with_evidence(table: Table, bits: Array, names: Sequence[str]) -> Table:
+    """Add the columns `speaks_for` and `speaks_against` to candidates."""
+    texts = {"speaks_for": ("for", 1), "speaks_against": ("against", -1)}
+    for column, (word, sign) in texts.items():
+        info = ColumnInfo(
+            ucd="meta.note",
+            description=f"Features that speak most {word} the class, log2 of the odds each changes",
+        )
+        table = table.with_column(column, name_evidence(bits, names, sign=sign), info)
+    return table

@@ -1,0 +1,223 @@
+"""The classifier of skyfill: gaps filled by a network, trees over several views of each object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+
+from skyfill.classify.fitting import Training, fit_scorer
+from skyfill.classify.growing import METHODS, Growth, recipes_for
+from skyfill.classify.labels import Labels, read_labels
+from skyfill.classify.prior import as_prior, estimate_prior, shift_prior
+from skyfill.classify.scorer import N_DRAWS, Scores
+from skyfill.classify.views import VIEWS, Array
+from skyfill.errors import DataError
+from skyfill.impute import NetworkImputer
+from skyfill.impute._inputs import check_learnable, validated
+from skyfill.impute.mixture_margins import as_generator
+
+
+class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classify objects with gaps.
+
+    A `NetworkImputer` learns the features of all rows, labelled or not, in spite of their gaps.
+    A forest and boostings then learn the classes from several views of each object: its values
+    with their gaps, the filled ones, and contrasts of these, such as colors. The same trees, grown
+    without one fold of the rows after the other, give each training row a probability that knows
+    nothing of its label: on these the classifier is calibrated.
+
+    Parameters
+    ----------
+    method : {"both", "forest", "boosting", "paper"}
+        Trees to grow. "paper" is the plain pipeline of Pichara & Protopapas (2013): bagged
+        unpruned trees on values filled by posterior means, the share of votes as probability,
+        never calibrated.
+    views : sequence of str, optional
+        Views that the trees of the method look at, all alike: "raw" (values with gaps), "filled",
+        "indicators" (filled, and where the gaps are), "gaps" (raw and filled), "contrasts" (these
+        and pairs of columns), "components" (these and the responsibilities). By default what has
+        proved best.
+    n_trees : int
+        Trees of each forest.
+    n_rounds : int
+        Rounds of each boosting.
+    max_features : int, float or "sqrt"
+        Columns tried at each split of a forest.
+    class_weight : dict, "balanced" or None
+        Weight of each class; the probabilities then refer to the weighted shares.
+    prior : dict or array of shape (classes,), "estimate", or None
+        Shares of the classes in the field, where they are not those of the training set;
+        "estimate" finds them from the rows to classify (Saerens et al. 2002).
+    calibrate : bool
+        Calibrate on out-of-fold probabilities.
+    n_draws : int
+        Joint draws of the gaps that `predict_proba` averages over; 0 is fast and usually as good.
+    n_folds : int
+        Folds of the calibration.
+    imputer : NetworkImputer, optional
+        How to learn the features; by default ``NetworkImputer(gaps="auto")``.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+    imputer_ : NetworkImputer
+        The fitted imputer.
+    scorer_ : Scorer
+        What classifies; a model file holds it.
+    out_of_fold_ : array of shape (labelled rows, classes)
+        Calibrated probabilities of the training rows from trees that never saw their labels;
+        NaN for the only row of a class, and for all without calibration.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["QSO", "RRL"], 60)
+    >>> X = rng.normal(size=(120, 3)) + 3 * (y == "RRL")[:, None]
+    >>> X[rng.random(X.shape) < 0.2] = np.nan
+    >>> imputer = NetworkImputer(2, n_fits=1)
+    >>> classifier = CatalogClassifier("forest", n_trees=20, imputer=imputer, random_state=0)
+    >>> classifier.fit(X, y).predict([[3.1, np.nan, 2.9], [np.nan, 0.1, 0.2]])
+    array(['RRL', 'QSO'], dtype='<U3')
+    """
+
+    def __init__(  # noqa: PLR0913 - every option of the model
+        self,
+        method: str = "both",
+        *,
+        views: Sequence[str] | None = None,
+        n_trees: int = 400,
+        n_rounds: int = 200,
+        max_features: Any = "sqrt",
+        class_weight: Any = None,
+        prior: Any = None,
+        calibrate: bool = True,
+        n_draws: int = 0,
+        n_folds: int = 5,
+        imputer: NetworkImputer | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.views = views
+        self.n_trees = n_trees
+        self.n_rounds = n_rounds
+        self.max_features = max_features
+        self.class_weight = class_weight
+        self.prior = prior
+        self.calibrate = calibrate
+        self.n_draws = n_draws
+        self.n_folds = n_folds
+        self.imputer = imputer
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn features and classes.
+
+        Parameters
+        ----------
+        X : array of shape (n, p), or a table
+            NaN, null and masked cells are gaps; every column needs at least one value.
+        y : array of shape (n,)
+            Class labels; rows whose label is None, NaN or empty help the imputer only.
+        """
+        self._check_options()
+        numbers = validated(self, X, reset=True)
+        check_learnable(numbers, getattr(self, "feature_names_in_", None))
+        labels = self._labels(y, numbers)
+        rng = as_generator(self.random_state)
+        training = self._training(labels, rng)
+        self.classes_ = labels.classes
+        self.imputer_ = self._fit_imputer(X, rng)
+        self.scorer_, self.out_of_fold_ = fit_scorer(
+            self.imputer_.network_,
+            numbers,
+            labels,
+            training=training,
+            plan=self.imputer_.plan_,
+            rng=rng,
+        )
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Give the probability of each of `classes_` for each row."""
+        numbers = self._new_rows(X)
+        P = self.scorer_.probabilities(numbers, n_draws=self.n_draws)
+        if isinstance(self.prior, str):
+            return shift_prior(P, self.scorer_.shares, estimate_prior(P, self.scorer_.shares))
+        return P
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Give the most probable class of each row."""
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def score_rows(self, X: Any, *, n_draws: int = N_DRAWS, random_state: Any = 0) -> Scores:
+        """Give probabilities, entropy, the share of it due to gaps, and outliers."""
+        numbers = self._new_rows(X)
+        return self.scorer_.score(numbers, n_draws=n_draws, rng=as_generator(random_state))
+
+    def _new_rows(self, X: Any) -> Array:
+        check_is_fitted(self)
+        return validated(self, X, reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _check_options(self) -> None:
+        if self.method not in METHODS:
+            raise DataError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
+        for view in self.views or ():
+            if view not in VIEWS:
+                raise DataError(f"no view {view!r}; they are {', '.join(VIEWS)}")
+        for name, least in (("n_trees", 1), ("n_rounds", 1), ("n_folds", 2), ("n_draws", 0)):
+            if getattr(self, name) < least:
+                raise DataError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        if isinstance(self.prior, str) and self.prior != "estimate":
+            raise DataError(f'prior must be shares, "estimate" or None, not {self.prior!r}')
+
+    def _labels(self, y: Any, numbers: Array) -> Labels:
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        flat = y if hasattr(y, "to_pylist") else column_or_1d(y, warn=True)
+        check_consistent_length(numbers, flat)
+        return read_labels(flat)
+
+    def _fit_imputer(self, X: Any, rng: np.random.Generator) -> NetworkImputer:
+        imputer = NetworkImputer(gaps="auto") if self.imputer is None else clone(self.imputer)
+        if imputer.random_state is None:
+            imputer.set_params(random_state=int(rng.integers(2**31)))
+        imputer.fit(X)
+        return imputer
+
+    def _training(self, labels: Labels, rng: np.random.Generator) -> Training:
+        plain = self.method == "paper" or not self.calibrate
+        growth = Growth(
+            self.n_trees,
+            self.n_rounds,
+            self.max_features,
+            _class_weights(self.class_weight, labels),
+            int(rng.integers(2**31)),
+        )
+        shifted = self.prior is not None and not isinstance(self.prior, str)
+        prior = as_prior(self.prior, labels.classes) if shifted else None
+        recipes = recipes_for(self.method, self.views)
+        return Training(recipes, growth, 0 if plain else self.n_folds, prior)
+
+
+def _class_weights(wish: Any, labels: Labels) -> dict[int, float] | None:
+    """Weight of each class by its place; classes that a dict does not name weigh 1."""
+    if wish is None:
+        return None
+    if isinstance(wish, Mapping):
+        return {c: float(wish.get(name, 1.0)) for c, name in enumerate(labels.classes)}
+    if wish != "balanced":
+        raise DataError(f'class_weight must be a dict, "balanced" or None, not {wish!r}')
+    counts = np.bincount(labels.codes)
+    return dict(enumerate((len(labels.codes) / (len(counts) * counts)).tolist()))

@@ -1,0 +1,112 @@
+"""Flat trees checked before use: indices, shapes and sizes of a file that may be hostile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyfill.classify.forest_pack import Trees
+
+Arrays = Mapping[str, NDArray[Any]]
+KINDS = ("mean", "boost")
+MAX_NODES = 1 << 26
+MAX_FEATURES = 1 << 14
+MAX_CLASSES = 1 << 12
+MAX_SCORE = 1e9
+TYPES = {
+    "shape": np.int64,
+    "starts": np.int64,
+    "feature": np.int32,
+    "threshold": np.float64,
+    "missing_left": np.uint8,
+    "target": np.int32,
+    "values": np.float32,
+    "baseline": np.float64,
+}
+
+
+def check(forest: Trees) -> None:
+    """Raise ValueError unless every walk ends at a leaf and gives probabilities."""
+    _check_sizes(forest)
+    _check_walks(forest)
+    _check_values(forest)
+
+
+def typed(arrays: Arrays, name: str) -> NDArray[Any]:
+    """Take one array; ValueError where its type or number of axes is not what it must be."""
+    if name not in arrays:
+        raise ValueError(f"the forest lacks the array {name!r}")
+    array = np.asarray(arrays[name])
+    if array.dtype != TYPES[name] or array.ndim != (2 if name == "values" else 1):
+        raise ValueError(f"array {name!r} of the forest has the wrong type or shape")
+    return np.ascontiguousarray(array)
+
+
+def shape_of(shape: NDArray[np.int64]) -> tuple[int, int, int]:
+    """Take the numbers of features and classes and the kind, all within bounds."""
+    bounds = (MAX_FEATURES, MAX_CLASSES, len(KINDS) - 1)
+    if len(shape) != 3 or not (shape >= (1, 1, 0)).all() or not (shape <= bounds).all():
+        raise ValueError(f"the forest's shape {shape.tolist()} is out of bounds {bounds}")
+    return int(shape[0]), int(shape[1]), int(shape[2])
+
+
+def _check_sizes(forest: Trees) -> None:
+    n = len(forest.feature)
+    starts = forest.starts
+    per_node = (forest.threshold, forest.missing_left, forest.target)
+    if not 0 < n <= MAX_NODES or any(len(array) != n for array in per_node):
+        raise ValueError("the arrays of the forest's nodes differ in length or are too long")
+    if len(starts) < 2 or len(starts) > n + 1 or starts[0] != 0 or starts[-1] != n:
+        raise ValueError("the trees do not cover the nodes")
+    # Compared, not subtracted: the difference of hostile numbers would wrap around.
+    if not (starts[1:] > starts[:-1]).all():
+        raise ValueError("a tree without nodes")
+    n_scores = 0 if forest.kind == "mean" else (1 if forest.n_classes == 2 else forest.n_classes)
+    width = forest.n_classes if forest.kind == "mean" else 1
+    if len(forest.baseline) != n_scores or forest.values.shape[1] != width:
+        raise ValueError("values or baseline do not fit the number of classes")
+    if n_scores and (len(starts) - 1) % n_scores:
+        raise ValueError("a boosting needs equally many trees for every class")
+
+
+def _check_walks(forest: Trees) -> None:
+    """Every node but the roots has one parent, which stands before it: all walks end at leaves."""
+    feature, target = forest.feature, forest.target
+    split = feature >= 0
+    if not ((feature >= -1) & (feature < forest.n_features)).all():
+        raise ValueError("a split looks at a feature that does not exist")
+    if not (forest.missing_left <= 1).all():
+        raise ValueError("missing_left must be 0 or 1")
+    if not ((target >= 0) & (target < np.where(split, len(feature), len(forest.values)))).all():
+        raise ValueError("a child or a leaf's value is out of range")
+    node = np.flatnonzero(split)
+    tree_end = forest.starts[np.searchsorted(forest.starts, node, side="right")]
+    if not ((target[node] > node + 1) & (target[node] < tree_end)).all():
+        raise ValueError("a child must follow its parent within its tree")
+    parents = np.bincount(node + 1, minlength=len(feature))
+    parents += np.bincount(target[node], minlength=len(feature))
+    parents[forest.starts[:-1]] += 1
+    if not (parents == 1).all():
+        raise ValueError("every node of a tree must have one parent")
+
+
+def _check_values(forest: Trees) -> None:
+    for name in ("threshold", "values", "baseline"):
+        if not np.isfinite(getattr(forest, name)).all():
+            raise ValueError(f"{name} must be finite")
+    if (
+        forest.kind == "boost"
+        and max(_largest(forest.values), _largest(forest.baseline)) > MAX_SCORE
+    ):
+        raise ValueError(f"scores beyond {MAX_SCORE} would overflow")
+    if forest.kind == "mean":
+        sums = forest.values.sum(axis=1, dtype=np.float64)
+        if (forest.values < 0).any() or (abs(sums - 1) > 1e-5).any():
+            raise ValueError("the shares of a leaf must not be negative and must add up to 1")
+
+
+def _largest(array: NDArray[Any]) -> float:
+    return float(abs(array).max(initial=0.0))

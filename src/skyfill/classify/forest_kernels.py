@@ -1,0 +1,168 @@
+"""Compiled walks through trees: nodes of four words, eight rows at a time.
+
+A split asks ``x[column] > cut``. Values are replaced by their rank among all cuts of their
+feature, and a gap by a rank below or above all others: a column exists once for the nodes that
+send gaps left and once for those that send them right. Both children of a split are neighbors,
+and a leaf is its own child: a step is four look-ups, one comparison and one addition, without a
+branch. Eight rows walk side by side, so that the look-ups of one fill the waits of the others, and
+one tree serves a block of rows before the next one takes its place in the cache.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+LANES = 8
+BLOCK_ROWS = 32 * LANES
+# A node: offset of its column in a group of lanes, rank of its cut, place of its left child, leaf.
+COLUMN, CUT, CHILD, LEAF = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
+WORDS = 4
+# No rank exceeds it: gaps that go right have it, and so has the cut of a leaf.
+TOP = np.uint32(2**32 - 1)
+LARGEST = float(np.finfo(np.float64).max)
+
+
+@njit(cache=True, nogil=True)
+def depth_first(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Order the nodes of a tree so that a left child follows its parent (leaves have left < 0)."""
+    order = np.empty(left.size, np.int64)
+    stack = np.empty(left.size + 1, np.int64)
+    stack[0] = 0
+    height, n = 1, 0
+    while height:
+        height -= 1
+        node = stack[height]
+        order[n] = node
+        n += 1
+        if left[node] >= 0:
+            stack[height] = right[node]
+            stack[height + 1] = left[node]
+            height += 2
+    return order
+
+
+@njit(cache=True, nogil=True)
+def pack_tree(
+    column: NDArray[np.int64],
+    cut: NDArray[np.uint32],
+    target: NDArray[np.int64],
+    first: int,
+    nodes: NDArray[np.uint32],
+) -> int:
+    """Write one tree level by level, siblings side by side; return its depth.
+
+    `target` is the right child of a split and the code of a leaf, which has column -1; the tree
+    starts at node `first` of `nodes`.
+    """
+    source = np.empty(column.size, np.int64)
+    source[0] = 0
+    n, level_end, depth = 1, 1, 0
+    for i in range(column.size):
+        if i == level_end:
+            level_end = n
+            depth += 1
+        node = source[i]
+        word = WORDS * (first + i)
+        if column[node] < 0:
+            nodes[word], nodes[word + 1] = 0, TOP
+            nodes[word + 2], nodes[word + 3] = word, target[node]
+            continue
+        nodes[word], nodes[word + 1] = LANES * column[node], cut[node]
+        nodes[word + 2], nodes[word + 3] = WORDS * (first + n), 0
+        source[n], source[n + 1] = node + 1, target[node]
+        n += 2
+    return depth
+
+
+@njit(cache=True, nogil=True, inline="always")
+def count_below(
+    cuts: NDArray[np.float64], start: np.uint64, size: np.uint64, x: float
+) -> np.uint64:
+    """Count the cuts below x among the `size` sorted ones from `start` on, without a branch."""
+    one, base = np.uint64(1), start
+    while size > one:
+        half = size >> one
+        base += half * np.uint64(cuts[base + half - one] < x)
+        size -= half
+    return base - start + np.uint64(cuts[base] < x)
+
+
+@njit(cache=True, nogil=True)
+def rank_rows(
+    X: NDArray[np.float64],
+    cuts: NDArray[np.float64],
+    cut_starts: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    ranks: NDArray[np.uint32],
+) -> None:
+    """Count the cuts below each value; gaps get 0 or TOP, values the count plus 1.
+
+    Column c belongs to feature ``columns[c] // 2``; an odd number sends gaps left. `ranks` has
+    shape (groups, columns, LANES): the rows of a group lie side by side.
+    """
+    for c in range(columns.size):
+        feature = columns[c] >> 1
+        gap = np.uint32(0) if columns[c] & 1 else TOP
+        start = np.uint64(cut_starts[feature])
+        size = np.uint64(cut_starts[feature + 1] - cut_starts[feature])
+        twin = c > 0 and columns[c - 1] >> 1 == feature
+        for i in range(X.shape[0]):
+            x = min(X[i, feature], LARGEST)
+            group, lane = i // LANES, i % LANES
+            if np.isnan(x):
+                ranks[group, c, lane] = gap
+            elif twin:
+                ranks[group, c, lane] = ranks[group, c - 1, lane]
+            else:
+                ranks[group, c, lane] = count_below(cuts, start, size, x) + np.uint64(1)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def walk_group(
+    ranks: NDArray[np.uint32],
+    base: np.uint64,
+    nodes: NDArray[np.uint32],
+    depth: int,
+    at: NDArray[np.uint64],
+) -> None:
+    """Lead the rows of one group from the nodes `at` to their leaves."""
+    for _ in range(depth):
+        for lane in range(LANES):
+            node = at[lane]
+            x = ranks[base + np.uint64(lane) + np.uint64(nodes[node + COLUMN])]
+            right = np.uint64(x > nodes[node + CUT])
+            at[lane] = np.uint64(nodes[node + CHILD]) + WORDS * right
+
+
+@njit(cache=True, nogil=True)
+def walk_rows(
+    ranks: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    depths: NDArray[np.int64],
+    nodes: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    total: NDArray[np.float64],
+) -> None:
+    """Add to the totals of each row what it finds at its leaves, one tree after the other.
+
+    Where `values` have one column, tree t adds to total ``t % n_totals``. Otherwise the code of a
+    leaf is the class to which all of it belongs, or n_totals + its row of `values`.
+    """
+    n, n_totals = total.shape
+    width = values.shape[1]
+    n_pure = n_totals if width > 1 else 0
+    stride = np.uint64(ranks.size // ((n + LANES - 1) // LANES))
+    at = np.empty(LANES, np.uint64)
+    for block in range(0, n, BLOCK_ROWS):
+        for t in range(starts.size - 1):
+            first = 0 if width > 1 else t % n_totals
+            for i in range(block, min(block + BLOCK_ROWS, n), LANES):
+                at[:] = np.uint64(WORDS * starts[t])
+                walk_group(ranks, np.uint64(i // LANES) * stride, nodes, depths[t], at)
+                for lane in range(min(LANES, n - i)):
+                    leaf = np.int64(nodes[at[lane] + LEAF])
+                    if leaf < n_pure:
+                        total[i + lane, leaf] += 1.0
+                        continue
+                    for c in range(width):
+                        total[i + lane, first + c] += values[leaf - n_pure, c]

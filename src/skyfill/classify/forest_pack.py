@@ -1,0 +1,119 @@
+"""Flat trees as the compiled walk wants them: ranked cuts and nodes of four words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyfill.classify import forest_kernels as kernels
+
+# A walk takes as many steps as the tree is deep; grown trees have a few dozen levels.
+MAX_DEPTH = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Trees as flat arrays, in the order in which a walk to the left meets their nodes.
+
+    The left child of split i is ``i + 1``. Values up to the threshold go left.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+    kind : {"mean", "boost"}
+        Mean of the leaves' class shares, or softmax (sigmoid for two classes) of sums of scores.
+    starts : int array of shape (n_trees + 1,)
+        First node of each tree.
+    feature : int array of shape (n_nodes,)
+        Feature that a split looks at; -1 at a leaf.
+    threshold : float array of shape (n_nodes,)
+    missing_left : array of shape (n_nodes,)
+        1 where a split sends gaps left.
+    target : int array of shape (n_nodes,)
+        Right child of a split, counted over all trees; at a leaf its row of `values`.
+    values : float array of shape (n_distinct, n_classes) or (n_distinct, 1)
+        Class shares, or scores: tree t of a boosting speaks for class ``t % n_scores``.
+    baseline : float array of shape (n_scores,)
+        Where a boosting starts; empty for a forest.
+    """
+
+    n_features: int
+    n_classes: int
+    kind: str
+    starts: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.uint8]
+    target: NDArray[np.int32]
+    values: NDArray[np.float32]
+    baseline: NDArray[np.float64]
+
+
+class Packed(NamedTuple):
+    """Nodes and depths of the trees, and the cuts that rank the features."""
+
+    nodes: NDArray[np.uint32]
+    depths: NDArray[np.int64]
+    cuts: NDArray[np.float64]
+    cut_starts: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    single: bool
+
+    def rank(self, X: NDArray[np.float64]) -> NDArray[np.uint32]:
+        """Rank the values among the cuts; forests compare in single precision."""
+        if self.single:
+            with np.errstate(over="ignore"):
+                X = X.astype(np.float32).astype(np.float64)
+        shape = (-(-len(X) // kernels.LANES), max(len(self.columns), 1), kernels.LANES)
+        ranks = np.zeros(shape, np.uint32)
+        kernels.rank_rows(X, self.cuts, self.cut_starts, self.columns, ranks)
+        return ranks.ravel()
+
+
+def pack(trees: Trees) -> Packed:
+    """Pack checked trees; ValueError where one is too deep."""
+    split = trees.feature >= 0
+    cuts, cut_starts, rank = _cut(trees, split)
+    codes = 2 * trees.feature.astype(np.int64) + trees.missing_left
+    columns, places = np.unique(codes[split], return_inverse=True)
+    column = np.full(len(split), -1)
+    column[split] = places
+    sizes = np.diff(trees.starts)
+    target = np.where(split, trees.target - np.repeat(trees.starts[:-1], sizes), _leaf_codes(trees))
+    nodes = np.empty(kernels.WORDS * len(split), np.uint32)
+    depths = np.empty(len(sizes), np.int64)
+    for t, (a, b) in enumerate(zip(trees.starts[:-1], trees.starts[1:], strict=True)):
+        depths[t] = kernels.pack_tree(column[a:b], rank[a:b], target[a:b], a, nodes)
+    if depths.max() > MAX_DEPTH:
+        raise ValueError(f"a tree has {depths.max()} levels, more than {MAX_DEPTH}")
+    return Packed(nodes, depths, cuts, cut_starts, columns, trees.kind == "mean")
+
+
+def _leaf_codes(trees: Trees) -> NDArray[np.int64]:
+    """Give leaves of one class its number: most leaves of a forest add 1 to one total."""
+    target = trees.target.astype(np.int64)
+    if trees.kind != "mean" or trees.values.shape[1] == 1:
+        return target
+    n_classes = trees.values.shape[1]
+    values = np.arange(len(trees.values)) + n_classes
+    pure = trees.values.max(axis=1) == 1
+    values[pure] = trees.values[pure].argmax(axis=1)
+    return np.asarray(values[np.minimum(target, len(values) - 1)])
+
+
+def _cut(
+    trees: Trees, split: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint32]]:
+    """Sort the thresholds of each feature; the rank, from 1 on, of each split's threshold."""
+    feature, threshold = trees.feature[split], trees.threshold[split]
+    order = np.lexsort((threshold, feature))
+    feature, threshold = feature[order], threshold[order]
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (np.diff(feature) != 0) | (threshold[1:] != threshold[:-1])
+    starts = np.searchsorted(feature[is_new], np.arange(trees.n_features + 1))
+    rank = np.zeros(len(split), np.uint32)
+    rank[np.flatnonzero(split)[order]] = np.cumsum(is_new) - starts[feature]
+    return threshold[is_new], starts, rank

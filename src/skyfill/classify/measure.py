@@ -1,0 +1,175 @@
+"""Which measurement to take next: expected information about the class, in bits.
+
+For a gap B of an object with seen values x_o the gain is the mutual information
+
+    I(C; x_B | x_o) = H(mean of p_t) - mean of H(p_t),   p_t = p(C | x_o, x_B = value t),
+
+over values t that the network thinks possible; it is never negative, since entropy is concave. Each
+p_t is itself the mean over draws of the gaps that are left, classified as if measured: only then do
+the p_t have the mean p(C | x_o), as probabilities must. What trees say of a row whose gaps were
+filled does not do: it is too sure, by about as much as the gaps would tell. A mean over draws is in
+turn too cautious, since a network that knows no classes blurs them: `fit_sharpness` corrects it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skyfill.classify.marginal import (
+    N_DRAWS,
+    N_INNER,
+    N_POINTS,
+    Array,
+    Classify,
+    gain,
+    marginal_probabilities,
+    opinions,
+    parts,
+    possible_rows,
+    sharpened,
+)
+from skyfill.classify.scorer import entropy_bits
+from skyfill.errors import DataError
+from skyfill.network import MixtureNetwork
+from skyfill.network._array import as_table
+
+# An object counts as helped where a measurement is expected to tell this much.
+HELPED_BITS = 0.1
+
+
+class Benefit(NamedTuple):
+    """What a measurement would do for a whole catalog.
+
+    `missing`: objects that lack it; `total`: sum of their expected gains in bits; `mean`: per
+    object that lacks it; `best`: objects for which it is the best of all; `helped`: objects that
+    would gain at least `HELPED_BITS`.
+    """
+
+    name: str
+    missing: int
+    total: float
+    mean: float
+    best: int
+    helped: int
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """Expected gains of objects (rows) by measurements (columns).
+
+    Attributes
+    ----------
+    names : tuple of str
+        Features, or surveys.
+    bits : array of shape (n, k)
+        NaN where the object has the measurement already.
+    entropy : array of shape (n,)
+        Entropy of the class as it stands, in bits; that of `marginal_probabilities`.
+    """
+
+    names: tuple[str, ...]
+    bits: Array
+    entropy: Array
+
+    @property
+    def best(self) -> NDArray[np.int64]:
+        """Place of the most telling measurement of each object; -1 where nothing is missing."""
+        known = np.where(np.isnan(self.bits), -1.0, self.bits)
+        place = known.argmax(axis=1) if self.names else np.zeros(len(known), dtype=np.int64)
+        return np.where(np.isnan(self.bits).all(axis=1), -1, place)
+
+    def summary(self) -> list[Benefit]:
+        """Say what each measurement would do for all objects together, the most first.
+
+        Examples
+        --------
+        >>> gains = Gains(("J", "K"), np.array([[0.5, np.nan], [0.1, 0.2]]), np.ones(2))
+        >>> [(b.name, b.missing, round(b.total, 1), b.best) for b in gains.summary()]
+        [('J', 2, 0.6, 1), ('K', 1, 0.2, 1)]
+        """
+        best = self.best
+        found = []
+        for k, name in enumerate(self.names):
+            bits = self.bits[~np.isnan(self.bits[:, k]), k]
+            total, n_best = float(bits.sum()), int((best == k).sum())
+            helped = int((bits >= HELPED_BITS).sum())
+            mean = total / max(len(bits), 1)
+            found.append(Benefit(name, len(bits), total, mean, n_best, helped))
+        return sorted(found, key=lambda benefit: -benefit.total)
+
+
+def expected_gains(
+    classify: Classify,
+    network: MixtureNetwork,
+    X: ArrayLike,
+    *,
+    blocks: Mapping[str, Sequence[int]] | None = None,
+    n_points: int = N_POINTS,
+    n_draws: int = N_DRAWS,
+    sharpness: float = 1.0,
+    rng: int = 0,
+) -> Gains:
+    """Expect how many bits about the class each missing measurement would tell.
+
+    Parameters
+    ----------
+    classify : callable
+        Probabilities of shape (n, classes) of a table with gaps, such as `Scorer.probabilities`.
+    network : MixtureNetwork
+        Knows which values the gaps may have.
+    X : array of shape (n, p)
+        Objects; NaN is a gap.
+    blocks : mapping of str to columns, optional
+        What is measured together, such as the columns of a survey; by default each column.
+    n_points : int
+        One missing column: quadrature over so many quantiles of its posterior.
+    n_draws : int
+        Several missing columns, and the entropy as it stands: joint draws.
+    sharpness : float
+        Power of the means over draws; see `fit_sharpness`.
+    rng : int
+        Seed of the draws.
+
+    Returns
+    -------
+    Gains
+
+    Examples
+    --------
+    >>> from skyfill.network import learn_mixture
+    >>> V = np.random.default_rng(0).normal(size=(400, 2))
+    >>> network = learn_mixture(V, ["a", "b"], n_components=1, n_fits=1, rng=0).network
+    >>> def by_sign(X):    # the class is the sign of a: b tells nothing, a settles it
+    ...     p = np.where(np.isnan(X[:, 0]), 0.5, X[:, 0] > 0)
+    ...     return np.column_stack([p, 1 - p])
+    >>> expected_gains(by_sign, network, [[np.nan, np.nan]]).bits.round(1)
+    array([[1., 0.]])
+    """
+    table = as_table(X, len(network))
+    # The posterior itself: levels corrected by held-out cells would not agree with the draws.
+    network = MixtureNetwork(network.names, network.margins, network.fits)
+    groups = blocks or {name: [j] for j, name in enumerate(network.names)}
+    _check(groups, len(network), n_points, n_draws)
+    bits = np.full((len(table), len(groups)), np.nan)
+    for k, columns in enumerate(groups.values()):
+        n_lost = np.isnan(table[:, list(columns)]).sum(axis=1)
+        for rows, points in ((n_lost == 1, n_points), (n_lost > 1, -n_draws)):
+            for part in parts(np.flatnonzero(rows), abs(points) * N_INNER):
+                tried = possible_rows(network, table[part], list(columns), points, rng)
+                P = opinions(classify, network, tried, rng)
+                bits[part, k] = gain(P, points, sharpness)
+    now = marginal_probabilities(classify, network, table, n_draws=n_draws, rng=rng)
+    return Gains(tuple(groups), bits, entropy_bits(sharpened(now, sharpness)))
+
+
+def _check(groups: Mapping[str, Sequence[int]], p: int, n_points: int, n_draws: int) -> None:
+    if n_points < 2 or n_draws < 2:
+        raise DataError("at least two points and two draws are needed to expect a change")
+    for name, columns in groups.items():
+        if not columns or not all(0 <= j < p for j in columns):
+            raise DataError(f"block {name!r}: the columns must be places from 0 to {p - 1}")

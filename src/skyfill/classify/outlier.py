@@ -1,0 +1,154 @@
+"""Objects unlike the training set, found from the likelihood of what was seen of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyfill.network import MixtureNetwork, learn_mixture
+from skyfill.network.mixture_em import Plan
+
+Array = NDArray[np.float64]
+
+# Share of the training set that is held out to learn how likely an ordinary object is.
+HELD_OUT = 0.25
+# With fewer rows nothing can be held out: all of them teach and tell.
+LEAST_ROWS = 40
+# Most rows to learn from, and steps of the table of tails.
+MOST_ROWS, STEPS = 8000, 512
+# Shares of cells hidden in copies of the held-out rows: other catalogs have other gaps.
+THINNED = (0.0, 0.3, 0.6)
+# Least variance of a log-likelihood: that of one seen normal cell is 1/2.
+LEAST_SPREAD = 0.1
+# Beyond this share of the held-out rows the tail is taken to be exponential: the few rows
+# further out lie outside the range of the training set and would hide all outliers.
+TAIL = 0.995
+FLAGGED = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class OutlierRule:
+    """How low the likelihood of an ordinary object may be, whatever was seen of it.
+
+    The log-likelihood of the seen cells is compared with what those cells give on average over
+    held-out rows (a constant and a part for each seen column) in units of the spread that they
+    give (its square likewise), and then with the tail of held-out rows.
+
+    Attributes
+    ----------
+    center, spread : array of shape (p + 1,)
+        Constant and parts of the columns for the mean and the variance of the log-likelihood.
+    surprise : array
+        Surprises of held-out rows, rising, at even steps of their ranks up to `TAIL`.
+    """
+
+    center: Array
+    spread: Array
+    surprise: Array
+
+    def score(self, network: MixtureNetwork, X: Array) -> Array:
+        """Minus log10 of the share of ordinary rows that are less likely than each row.
+
+        Beyond the least likely held-out row it goes on as the tail does (exponentially).
+        """
+        return self._tail(self._surprise(_ignorable(network).loglik(X), X))
+
+    def flag(self, score: Array) -> NDArray[np.bool_]:
+        """Say which rows fewer than one in a thousand ordinary rows would be as unlikely as."""
+        return np.asarray(score > -np.log10(FLAGGED))
+
+    def _surprise(self, loglik: Array, X: Array) -> Array:
+        """Give in standard units how much less likely rows are than expected."""
+        seen = _design(X)
+        spread = np.sqrt(np.maximum(seen @ self.spread, LEAST_SPREAD))
+        return np.where(seen[:, 1:].any(axis=1), (seen @ self.center - loglik) / spread, -np.inf)
+
+    def _tail(self, surprise: Array) -> Array:
+        """Minus log10 of the share of held-out rows beyond; a straight line after the table."""
+        heights = -np.log10(1.0 - TAIL * np.linspace(0, 1, len(self.surprise)))
+        first = int(0.9 * len(self.surprise))
+        run = max(self.surprise[-1] - self.surprise[first], 1e-9)
+        beyond = np.maximum(surprise - self.surprise[-1], 0.0)
+        slope = (heights[-1] - heights[first]) / run
+        return np.asarray(np.interp(surprise, self.surprise, heights) + slope * beyond)
+
+
+def fit_outlier_rule(
+    X: Array, plan: Plan, rng: np.random.Generator, n_fits: int = 2
+) -> OutlierRule:
+    """Learn from held-out rows how likely ordinary objects are.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+        The training set, with NaN for gaps.
+    plan : Plan
+        What the network was fitted with; the rows not held out are fitted likewise.
+    rng : numpy.random.Generator
+        Chooses the rows.
+    n_fits : int
+        Fits to average.
+    """
+    rows = rng.permutation(len(X))[:MOST_ROWS]
+    n_held = int(HELD_OUT * len(rows)) if len(rows) >= LEAST_ROWS else 0
+    held = X[rows[:n_held]] if n_held else X[rows]
+    network = _ignorable(_fit(X[rows[n_held:]], held, plan, n_fits, rng))
+    some = [_thinned(held, rate, rng) for rate in THINNED]
+    table = np.vstack(some)
+    table = table[~np.isnan(table).all(axis=1)]
+    loglik = network.loglik(table)
+    design = _design(table)
+    center = _ridge(design, loglik)
+    spread = _ridge(design, (loglik - design @ center) ** 2)
+    rule = OutlierRule(center, np.maximum(spread, 0.0), np.zeros(2))
+    surprise = np.quantile(rule._surprise(loglik, table), TAIL * np.linspace(0, 1, STEPS))
+    return replace(rule, surprise=np.maximum.accumulate(surprise))
+
+
+def _fit(
+    train: Array, held: Array, plan: Plan, n_fits: int, rng: np.random.Generator
+) -> MixtureNetwork:
+    """Fit by the plan that was found; `held` helps where a column is empty without it."""
+    empty = np.isnan(train).all(axis=0)
+    if empty.any():
+        train = np.vstack([train, held])
+    k = min(plan.n_components, len(train))
+    return learn_mixture(
+        train,
+        n_components=k,
+        shrinkage=plan.shrinkage,
+        arcs=plan.arcs,
+        n_fits=n_fits,
+        tol=1e-3,
+        rng=rng,
+    ).network
+
+
+def _ignorable(network: MixtureNetwork) -> MixtureNetwork:
+    """Leave the pattern of gaps out: a catalog that lacks a column is not full of outliers."""
+    return replace(network, fits=tuple(fit._replace(gap_rates=None) for fit in network.fits))
+
+
+def _thinned(X: Array, rate: float, rng: np.random.Generator) -> Array:
+    return np.where(rng.random(X.shape) < rate, np.nan, X)
+
+
+def _design(X: Array) -> Array:
+    return np.hstack([np.ones((len(X), 1)), ~np.isnan(X)])
+
+
+def _ridge(design: Array, values: Array) -> Array:
+    gram = design.T @ design + 1e-3 * len(design) * np.eye(design.shape[1])
+    return np.asarray(np.linalg.solve(gram, design.T @ values))
+
+
+def check_rule(rule: OutlierRule, p: int) -> None:
+    """Refuse arrays that do not belong together, as a damaged file may hold."""
+    parts: Sequence[Array] = (rule.center, rule.spread)
+    if any(part.shape != (p + 1,) for part in parts) or rule.surprise.ndim != 1:
+        raise ValueError("the outlier rule does not fit the features")
+    if len(rule.surprise) < 2 or (np.diff(rule.surprise) < 0).any():
+        raise ValueError("the outlier rule must have surprises that never fall")

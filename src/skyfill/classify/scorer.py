@@ -1,0 +1,288 @@
+"""What classifies new rows: plain arrays, no scikit-learn; a model file holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skyfill.classify.calibration import FAMILIES, Calibration
+from skyfill.classify.forest import FlatForest
+from skyfill.classify.outlier import OutlierRule, check_rule
+from skyfill.classify.prior import shift_prior
+from skyfill.classify.views import VIEWS, Array, look, width
+from skyfill.errors import DataError
+from skyfill.network import MixtureNetwork
+from skyfill.network._array import as_table
+
+# Draws of the gaps that tell which share of the uncertainty they make.
+N_DRAWS = 8
+# Rows at once, so that their draws and views stay small.
+ROWS_AT_ONCE = 1 << 14
+# Bounds of what a model file may hold: beyond them probabilities are no numbers any more.
+MIN_SHARE, MAX_SLOPE = 1e-12, 1e6
+
+
+class Member(NamedTuple):
+    """Trees and the view of a row that they look at; the weights of all members sum to 1."""
+
+    view: str
+    forest: FlatForest
+    weight: float
+
+
+class Scores(NamedTuple):
+    """What there is to say about each row.
+
+    `entropy` is that of the class in bits; `gap_share` the share of it that would go if the gaps
+    were measured, on average (0 where there is no gap); `outlier_score` minus log10 of the share
+    of ordinary rows that are as unlikely.
+    """
+
+    probabilities: Array  # (n, classes)
+    entropy: Array
+    gap_share: Array
+    outlier: NDArray[np.bool_]
+    outlier_score: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """Class probabilities of rows with gaps.
+
+    Attributes
+    ----------
+    classes : tuple of str
+    network : MixtureNetwork
+        Fills the gaps.
+    members : tuple of Member
+        Forests and boostings, each with its view and weight.
+    calibration : Calibration
+    shares : array of shape (classes,)
+        Shares of the classes that the probabilities refer to.
+    prior : array of shape (classes,)
+        Shares of the classes in the field; equal to `shares` where nothing is shifted.
+    contrasts : array of shape (pairs, 4)
+        Of `choose_contrasts`; empty where no view asks for them.
+    rule : OutlierRule
+    """
+
+    classes: tuple[str, ...]
+    network: MixtureNetwork
+    members: tuple[Member, ...]
+    calibration: Calibration
+    shares: Array
+    prior: Array
+    contrasts: Array
+    rule: OutlierRule
+
+    @property
+    def forests(self) -> tuple[tuple[str, FlatForest], ...]:
+        """View and trees of every member."""
+        return tuple((member.view, member.forest) for member in self.members)
+
+    def probabilities(self, X: ArrayLike, *, n_draws: int = 0, rng: Any = 0) -> Array:
+        """Give the probability of every class for each row.
+
+        Parameters
+        ----------
+        X : array of shape (n, p)
+            NaN is a gap.
+        n_draws : int
+            0: the trees see the posterior means of the gaps, the gaps themselves and the mixture's
+            opinion of the row. Else: the mean over so many joint draws of the gaps, each seen by
+            the trees as if measured.
+        rng : int or numpy.random.Generator
+            Seed of the draws.
+
+        Returns
+        -------
+        array of shape (n, classes)
+            Rows sum to 1.
+        """
+        X = self._table(X)
+        plain = self._by_chunks(X)
+        lost = np.isnan(X).any(axis=1)
+        if not n_draws or not lost.any():
+            return plain
+        plain[lost] = np.mean(self._drawn(X[lost], n_draws, rng), axis=0)
+        return plain
+
+    def score(self, X: ArrayLike, *, n_draws: int = N_DRAWS, rng: Any = 0) -> Scores:
+        """Give probabilities, entropy, the share of it that is due to gaps, and outliers.
+
+        Parameters
+        ----------
+        X : array of shape (n, p)
+        n_draws : int
+            Draws of the gaps for `gap_share`; with fewer than 2 it is NaN.
+        rng : int or numpy.random.Generator
+        """
+        X = self._table(X)
+        P = self._by_chunks(X)
+        unusual = self.rule.score(self.network, X)
+        share = self._gap_share(X, n_draws, np.random.default_rng(rng))
+        return Scores(P, entropy_bits(P), share, self.rule.flag(unusual), unusual)
+
+    def _gap_share(self, X: Array, n_draws: int, rng: np.random.Generator) -> Array:
+        """Mutual information of class and gaps, over the entropy of the class."""
+        share = np.zeros(len(X))
+        for start in range(0, len(X), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            lost = np.isnan(X[rows]).any(axis=1)
+            if not lost.any():
+                continue
+            if n_draws < 2:
+                share[rows][lost] = np.nan
+                continue
+            draws = self._drawn(X[rows][lost], n_draws, rng)
+            total = entropy_bits(np.mean(draws, axis=0))
+            left = np.mean([entropy_bits(P) for P in draws], axis=0)
+            share[rows][lost] = 1.0 - left / np.maximum(total, 1e-12)
+        return np.clip(share, 0.0, 1.0)
+
+    def _drawn(self, X: Array, n_draws: int, rng: Any) -> list[Array]:
+        tables = self.network.draws(X, n_draws, rng)
+        return [self._by_chunks(table) for table in tables]
+
+    def _by_chunks(self, X: Array) -> Array:
+        parts = [self._weigh(X[a : a + ROWS_AT_ONCE]) for a in range(0, len(X), ROWS_AT_ONCE)]
+        return np.concatenate(parts) if parts else np.empty((0, len(self.classes)))
+
+    def _weigh(self, X: Array) -> Array:
+        views = [member.view for member in self.members]
+        facts = look(self.network, X, views)
+        seen = {view: VIEWS[view](facts, self.contrasts) for view in set(views)}
+        mean = np.zeros((len(X), len(self.classes)))
+        for view, forest, weight in self.members:
+            mean += weight * forest.predict_proba(seen[view])
+        P = self.calibration(mean / mean.sum(axis=1, keepdims=True))
+        # Of an object of which nothing was seen only the shares of the classes are known.
+        P[np.isnan(X).all(axis=1)] = self.shares
+        if np.array_equal(self.prior, self.shares):
+            return P
+        return shift_prior(P, self.shares, self.prior)
+
+    def _table(self, X: ArrayLike) -> Array:
+        X = as_table(X, len(self.network))
+        if np.isinf(X).any():
+            raise DataError("the table holds infinity: neither a value nor a gap")
+        return X
+
+    def without(self, columns: Sequence[int]) -> Scorer:
+        """Give the scorer for a catalog that lacks columns: their gaps tell nothing of a row."""
+        rates = [fit.gap_rates for fit in self.network.fits]
+        if not len(columns) or any(rate is None for rate in rates):
+            return self
+        fits = [
+            fit._replace(gap_rates=_neutral(fit.gap_rates, columns)) for fit in self.network.fits
+        ]
+        return replace(self, network=replace(self.network, fits=tuple(fits)))
+
+    def facts(self) -> dict[str, Any]:
+        """Give what of it is no array, for a model file."""
+        members = [{"view": view, "weight": weight} for view, _, weight in self.members]
+        return {
+            "classes": list(self.classes),
+            "members": members,
+            "calibration": self.calibration.kind,
+        }
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give its arrays for a model file, the network's excluded."""
+        arrays: dict[str, NDArray[Any]] = {
+            "slopes": self.calibration.slopes,
+            "bias": self.calibration.bias,
+            "shares": self.shares,
+            "prior": self.prior,
+            "contrasts": self.contrasts,
+        }
+        arrays |= {f"rule.{name}": getattr(self.rule, name) for name in _RULE}
+        for i, member in enumerate(self.members):
+            arrays |= {f"forests.{i}.{k}": a for k, a in member.forest.arrays().items()}
+        return arrays
+
+    @classmethod
+    def from_arrays(
+        cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], network: MixtureNetwork
+    ) -> Scorer:
+        """Build from `facts()` and `arrays()`; ValueError where they do not belong together."""
+        members = tuple(_member(item, i, arrays) for i, item in enumerate(facts["members"]))
+        scorer = cls(
+            tuple(str(name) for name in facts["classes"]),
+            network,
+            members,
+            Calibration(str(facts["calibration"]), arrays["slopes"], arrays["bias"]),
+            arrays["shares"],
+            arrays["prior"],
+            arrays["contrasts"],
+            OutlierRule(*(arrays[f"rule.{name}"] for name in _RULE)),
+        )
+        _check(scorer)
+        return scorer
+
+
+_RULE = ("center", "spread", "surprise")
+
+
+def entropy_bits(P: Array) -> Array:
+    """Entropy of each row of probabilities, in bits.
+
+    Examples
+    --------
+    >>> entropy_bits(np.array([[0.5, 0.5], [1.0, 0.0]]))
+    array([1., 0.])
+    """
+    logs = np.log2(P, out=np.zeros_like(P), where=P > 0)
+    return np.asarray(np.maximum(-(P * logs).sum(axis=1), 0.0))
+
+
+def _neutral(rates: Array | None, columns: Sequence[int]) -> Array:
+    same = np.array(rates)
+    same[:, columns] = 0.5
+    return same
+
+
+def _member(item: Mapping[str, Any], i: int, arrays: Mapping[str, NDArray[Any]]) -> Member:
+    start = f"forests.{i}."
+    mine = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
+    return Member(str(item["view"]), FlatForest.from_arrays(mine), float(item["weight"]))
+
+
+def _check(scorer: Scorer) -> None:
+    C, network = len(scorer.classes), scorer.network
+    parts = (scorer.calibration.slopes, scorer.calibration.bias, scorer.shares, scorer.prior)
+    if C < 2 or len(set(scorer.classes)) != C or any(part.shape != (C,) for part in parts):
+        raise ValueError("classes, calibration and shares do not belong together")
+    if not (np.minimum(scorer.shares, scorer.prior) > MIN_SHARE).all():
+        raise ValueError("the shares of the classes must be positive")
+    if max(np.abs(part).max() for part in parts) > MAX_SLOPE:
+        raise ValueError("calibration or shares are out of all bounds")
+    if scorer.calibration.kind not in ("none", *FAMILIES):
+        raise ValueError(f"no calibration {scorer.calibration.kind!r}")
+    _check_contrasts(scorer.contrasts, len(network))
+    check_rule(scorer.rule, len(network))
+    weights = [member.weight for member in scorer.members]
+    if not weights or min(weights) <= 0 or abs(sum(weights) - 1) > 1e-6:
+        raise ValueError("the weights of the trees must be positive, with sum 1")
+    for member in scorer.members:
+        _check_member(member, scorer)
+
+
+def _check_contrasts(contrasts: Array, p: int) -> None:
+    if contrasts.ndim != 2 or contrasts.shape[1] != 4:
+        raise ValueError("the contrasts have the wrong shape")
+    columns = contrasts[:, [0, 2]]
+    if not ((columns >= 0) & (columns < p) & (columns == np.floor(columns))).all():
+        raise ValueError("a contrast of columns that do not exist")
+
+
+def _check_member(member: Member, scorer: Scorer) -> None:
+    shape = (member.forest.n_features, member.forest.n_classes)
+    if member.view not in VIEWS:
+        raise ValueError(f"no view {member.view!r}")
+    if shape != (width(member.view, scorer.network, scorer.contrasts), len(scorer.classes)):
+        raise ValueError(f"the trees do not fit the view {member.view!r}")

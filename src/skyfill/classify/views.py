@@ -1,0 +1,126 @@
+"""Views of an object that trees learn from: filled values, gaps, contrasts, components."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyfill.network import MixtureNetwork
+
+Array = NDArray[np.float64]
+# Most pairs of columns that a contrast is taken of.
+MOST_PAIRS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What is known of each row: all that views are made of.
+
+    Attributes
+    ----------
+    X : array of shape (n, p)
+        Values with NaN for gaps.
+    filled : array of shape (n, p)
+        The same with posterior means in the gaps.
+    responsibilities : array of shape (n, components), optional
+        Probability of each component of each fit; None where no view asks for it.
+    """
+
+    X: Array
+    filled: Array
+    responsibilities: Array | None = None
+
+
+def _values(facts: Facts, contrasts: Array) -> Array:
+    return facts.filled
+
+
+def _raw(facts: Facts, contrasts: Array) -> Array:
+    return facts.X
+
+
+def _indicators(facts: Facts, contrasts: Array) -> Array:
+    return np.hstack([facts.filled, np.isnan(facts.X).astype(np.float64)])
+
+
+def _gaps(facts: Facts, contrasts: Array) -> Array:
+    return np.hstack([facts.X, facts.filled])
+
+
+def _contrasts(facts: Facts, contrasts: Array) -> Array:
+    first, second = contrasts[:, 0].astype(np.intp), contrasts[:, 2].astype(np.intp)
+    one, other = facts.filled[:, first], facts.filled[:, second]
+    # Not a product of matrices: its last bits would depend on the number of rows.
+    return np.hstack([facts.X, facts.filled, one * contrasts[:, 1] + other * contrasts[:, 3]])
+
+
+def _components(facts: Facts, contrasts: Array) -> Array:
+    if facts.responsibilities is None:
+        raise ValueError("the view of components needs responsibilities")
+    return np.hstack([facts.X, facts.filled, facts.responsibilities])
+
+
+VIEWS: dict[str, Callable[[Facts, Array], Array]] = {
+    "raw": _raw,
+    "filled": _values,
+    "indicators": _indicators,
+    "gaps": _gaps,
+    "contrasts": _contrasts,
+    "components": _components,
+}
+
+
+def width(view: str, network: MixtureNetwork, contrasts: Array) -> int:
+    """Count the columns of a view."""
+    p = len(network)
+    more = {"raw": 0, "filled": 0, "contrasts": p + len(contrasts), "components": p}
+    more["components"] += sum(network.n_components)
+    return p + more.get(view, p)
+
+
+def look(network: MixtureNetwork, X: Array, views: Iterable[str]) -> Facts:
+    """Collect what the views need of each row.
+
+    Examples
+    --------
+    >>> from skyfill.network import learn_mixture
+    >>> X = np.column_stack([np.arange(20.0), np.arange(20.0) / 2])
+    >>> network = learn_mixture(X, n_components=1, n_fits=1).network
+    >>> look(network, np.array([[10.0, np.nan]]), ["gaps"]).filled.round()
+    array([[10.,  5.]])
+    """
+    filled = network.posterior(X).mean if np.isnan(X).any() else X
+    return Facts(X, filled, network.responsibilities(X) if "components" in views else None)
+
+
+def choose_contrasts(filled: Array) -> Array:
+    """Choose pairs of columns whose difference tells what the two do not have in common.
+
+    The difference of two magnitudes is a color: trees, which cut one column at a time, find it
+    with difficulty. Columns are in units of their standard deviation; where two of them fall
+    together, their sum is taken. The most correlated pairs come first.
+
+    Returns
+    -------
+    array of shape (pairs, 4)
+        First column, its factor, second column, its factor.
+
+    Examples
+    --------
+    >>> V = np.array([0.0, 1.0, 2.0])
+    >>> choose_contrasts(np.column_stack([V, -V])).round(2).tolist()
+    [[0.0, 1.22, 1.0, 1.22]]
+    """
+    spread = filled.std(axis=0)
+    usable = np.flatnonzero(np.isfinite(spread) & (spread > 0))
+    Z = (filled[:, usable] - filled[:, usable].mean(axis=0)) / spread[usable]
+    alike = np.atleast_2d(Z.T @ Z / max(len(Z), 1))
+    i, j = np.triu_indices(len(usable), 1)
+    order = np.argsort(-np.abs(alike[i, j]), kind="stable")[:MOST_PAIRS]
+    i, j = i[order], j[order]
+    sign = np.where(alike[i, j] < 0, 1.0, -1.0)
+    first, second = usable[i], usable[j]
+    return np.column_stack([first, 1 / spread[first], second, sign / spread[second]])

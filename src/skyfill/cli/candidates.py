@@ -1,0 +1,189 @@
+"""`skyfill candidates`: the probable members of a class, ranked and compared with lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from skyfill.cli import options
+from skyfill.cli.notes import note
+
+if TYPE_CHECKING:
+    from skyfill.catalog import Table
+    from skyfill.classify.candidates import Candidates, Selection
+    from skyfill.classify.list_report import ListReport
+    from skyfill.classify.lists import Search
+    from skyfill.sky import PositionColumns
+
+RESULTS = "results"
+
+
+@click.command(
+    "candidates",
+    epilog=options.examples(
+        "skyfill candidates classified.parquet --class QSO --min-probability 0.9 -o sure.fits",
+        "skyfill candidates classified.parquet --class QSO --compare field/candidates.csv "
+        "--model lmc.skyfill -o compared.fits",
+    ),
+)
+@click.argument("results", type=click.Path(path_type=Path))
+@options.output()
+@click.option("--class", "name", required=True, help="The class to look for.")
+@click.option("--min-probability", "least", type=float, default=0.8, show_default=True, metavar="P")
+@click.option(
+    "--compare",
+    "lists",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A published list of objects of this class; may be given again.",
+)
+@click.option(
+    "--radius",
+    type=click.FloatRange(min=0),
+    default=1.5,
+    show_default=True,
+    metavar="ARCSEC",
+    help="Largest separation from an entry of a list, where it is recognized by position.",
+)
+@click.option(
+    "--id",
+    "key",
+    metavar="COLUMN",
+    help="Identifiers in RESULTS and lists; else one both have, else positions.",
+)
+@click.option(
+    "--position",
+    "positions",
+    multiple=True,
+    metavar="NAME=RA:DEC[:UNIT]",
+    help="Position columns; NAME is a list or `results`; in parts H+M+S:D+M+S.",
+)
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    help="What classified RESULTS: tells which features speak for and against each candidate.",
+)
+@click.option(
+    "--missing", type=click.Path(path_type=Path), help="Where to write who is missing, and why."
+)
+@options.as_json("the counts")
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> None:
+    """Rank the objects of RESULTS (see skyfill classify) that are probably of a class."""
+    from skyfill.catalog import Provenance, write_table
+    from skyfill.classify.list_report import missing_entries, report_on, with_lists
+    from skyfill.cli.typed import as_typed
+
+    selection, searches = _gather(given)
+    found = selection.ranked()
+    reports = [report_on(search, given["least"], found.rows) for search in searches]
+    table, identifier = _explained(found, given)
+    table = with_lists(table, searches, found.rows)
+    inputs = [given["results"], *given["lists"], *filter(None, [given["model"]])]
+    made = Provenance(as_typed(context), inputs, model=identifier)
+    write_table(table, given["output"], provenance=made)
+    if given["missing"]:
+        write_table(missing_entries(searches, given["least"]), given["missing"])
+    _tell(found, selection, reports, given)
+
+
+def _gather(given: Mapping[str, Any]) -> tuple[Selection, list[Search]]:
+    """Walk through the results once: bounded memory for a catalog of any size."""
+    import pyarrow as pa
+
+    from skyfill.catalog import Table, open_scan
+    from skyfill.classify.candidates import Selection
+
+    scan = open_scan(given["results"])
+    empty = Table(scan.schema.empty_table())
+    selection = Selection(given["name"], given["least"])
+    selection.add(empty)
+    searches = _searches(empty, given)
+    for batch in scan.batches:
+        table = Table(pa.Table.from_batches([batch]))
+        selection.add(table)
+        for search in searches:
+            search.add(table)
+    return selection, searches
+
+
+def _searches(results: Table, given: Mapping[str, Any]) -> list[Search]:
+    from skyfill.catalog import read_table
+    from skyfill.classify.lists import Published, Search, check_names, choose_key
+    from skyfill.errors import CatalogError
+
+    names = [path.name.split(".")[0] for path in given["lists"]]
+    where = _positions(given["positions"], names)
+    lists, searches = [], []
+    for path, name in zip(given["lists"], names, strict=True):
+        table = read_table(path)
+        try:
+            key = choose_key(results, table, given["key"])
+            lists.append(Published(name, table, key, where.get(name)))
+            search = Search(lists[-1], given["name"], given["radius"], position=where.get(RESULTS))
+            search.add(results)
+        except CatalogError as error:
+            both = f"--compare {path} with {given['results']}"
+            raise CatalogError(f"{both}: no identifier that both have, or {error}") from None
+        searches.append(search)
+    check_names(lists)
+    return searches
+
+
+def _positions(texts: Sequence[str], names: Sequence[str]) -> dict[str, PositionColumns]:
+    from skyfill.errors import CatalogError
+    from skyfill.sky import PositionColumns as Columns
+
+    found = {}
+    for text in texts:
+        name, _, columns = text.partition("=")
+        if name not in (RESULTS, *names):
+            known = ", ".join([RESULTS, *names])
+            raise CatalogError(f"--position {text}: no {name!r}; the names are {known}")
+        found[name] = Columns.parse(columns)
+    return found
+
+
+def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str | None]:
+    """Add what speaks for and against each candidate, where the model is at hand."""
+    from skyfill.classify.candidates import evidence, with_evidence
+    from skyfill.errors import ModelError
+    from skyfill.model import load_model
+    from skyfill.scale import features_of
+    from skyfill.scale.classify import scorer_of
+
+    if not given["model"]:
+        return found.table, None
+    model = load_model(given["model"])
+    scorer = scorer_of(model)
+    if given["name"] not in scorer.classes:
+        raise ModelError(
+            f"{given['model']}: knows no class {given['name']!r}; its classes are "
+            f"{', '.join(scorer.classes)}: give the model that made {given['results']}"
+        )
+    X, _, absent = features_of(model, found.table)
+    scorer = scorer.without([model.names.index(name) for name in absent])
+    bits = evidence(scorer.probabilities, X, scorer.classes.index(given["name"]))
+    return with_evidence(found.table, bits, model.names), model.identifier
+
+
+def _tell(
+    found: Candidates, selection: Selection, reports: Sequence[ListReport], given: dict[str, Any]
+) -> None:
+    n, of = len(found.rows), selection.n_rows
+    if given["as_json"]:
+        lists = [{**asdict(r), "percent": r.percent, "new": r.new} for r in reports]
+        facts = {"class": given["name"], "min_probability": given["least"]}
+        click.echo(json.dumps({**facts, "rows": of, "candidates": n, "lists": lists}, indent=2))
+    else:
+        for report in reports:
+            click.echo(str(report))
+    note(
+        f"{n} of {of} objects are {given['name']} with probability {given['least']:g} or more "
+        f"-> {given['output']}",
+    )

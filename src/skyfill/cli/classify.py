@@ -1,0 +1,182 @@
+"""`skyfill classify`: the class of every object of a catalogue, with probabilities."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from skyfill.cli import options as shared
+from skyfill.cli.notes import note, warn
+from skyfill.cli.places import CATALOG, scheduler
+from skyfill.errors import CatalogError
+
+if TYPE_CHECKING:
+    from skyfill.catalog import Schema, Table
+    from skyfill.model import Model
+
+
+@click.command(
+    "classify",
+    epilog=shared.examples(
+        "skyfill classify lmc.skyfill field/joined.parquet --prior estimate -o classes.fits",
+    ),
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("catalog", type=CATALOG)
+@shared.output(kind=CATALOG)
+@scheduler
+@click.option(
+    "--prior",
+    metavar="estimate|CLASS=SHARE,...",
+    help="Shares of the classes in the field, if they are not those of the training set.",
+)
+@click.option(
+    "--draws",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Draws of the gaps that the probabilities average over; 0 is fast.",
+)
+@click.option(
+    "--gap-draws",
+    type=click.IntRange(min=0),
+    default=8,
+    show_default=True,
+    help="Draws of the gaps for gap_share; 0 leaves it empty and is fastest.",
+)
+@shared.schema()
+@shared.seed("Seed of the draws.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on where a run that was killed or interrupted stopped; the result is the same.",
+)
+@shared.as_json("the counts")
+@click.pass_context
+def command(context: click.Context, /, **options: Any) -> None:
+    """Classify the objects of CATALOG with MODEL, also those with gaps.
+
+    Written beside the columns of CATALOG: class, p_<class> for every class, entropy (bits),
+    gap_share (share of the entropy that would go if the gaps were measured), outlier and
+    outlier_score.
+    """
+    from skyfill.catalog import Provenance, Schema, read_schema
+    from skyfill.cli.typed import as_typed
+    from skyfill.model import load_model
+    from skyfill.scale import Scoring
+    from skyfill.scale.dispatch import column_names, input_files
+
+    model = load_model(options["model"])
+    _warn_absent(model.names, column_names(options["catalog"]), options["catalog"])
+    schema = read_schema(options["schema"]) if options["schema"] else Schema()
+    made = Provenance(
+        as_typed(context).replace(" --resume", ""),
+        [options["model"], *input_files(options["catalog"])],
+        seed=options["seed"],
+        model=model.identifier,
+    )
+    counts: Counter[str] = Counter()
+    scoring = Scoring(options["gap_draws"], options["draws"], options["seed"])
+    shifted = _shifted(model, options, schema)
+    facts = {"schema": schema, "provenance": made}
+    rows = _classify(shifted, options, scoring, counts=counts, **facts)
+    _report(rows, counts, model, options)
+
+
+def _classify(
+    model: Model, options: dict[str, Any], scoring: Any, *, counts: Counter[str], **facts: Any
+) -> int:
+    from skyfill.cli.progress import row_progress
+    from skyfill.scale import classify_file
+    from skyfill.scale.dispatch import is_distributed, read_columns, score_distributed
+    from skyfill.scale.work import Classifying
+
+    catalog, output = options["catalog"], options["output"]
+    if not is_distributed(catalog, options["scheduler"]):
+        with row_progress(catalog, "classifying") as advance:
+            done = classify_file(
+                model,
+                catalog,
+                output,
+                scoring=scoring,
+                resume=options["resume"],
+                tell=advance,
+                **facts,
+            )
+        counts.update({key.removeprefix("class."): n for key, n in done.counts.items()})
+        return done.rows
+    prior = tuple(model.scorer.prior) if model.scorer and options["prior"] else None
+    where = {"scheduler": options["scheduler"], "resume": options["resume"]}
+    work = Classifying(scoring, prior)
+    rows, _ = score_distributed(options["model"], catalog, output, work=work, **where, **facts)
+    for table in read_columns(output, ["class", "outlier"]):
+        _count(table, counts)
+    return rows
+
+
+def _warn_absent(features: tuple[str, ...], names: list[str], catalog: Path) -> None:
+    absent = [name for name in features if name not in names]
+    if len(absent) == len(features):
+        raise CatalogError(
+            f"{catalog}: has none of the model's features ({', '.join(features)}); rename its "
+            "columns or use another model"
+        )
+    if absent:
+        warn(f"{catalog} lacks {', '.join(absent)}: gaps in every row")
+
+
+def _count(done: Table, counts: Counter[str]) -> None:
+    counts.update(done.column("class").to_pylist())
+    counts["outliers"] += int(sum(done.column("outlier").to_pylist()))
+
+
+def _report(rows: int, counts: Counter[str], model: Model, options: dict[str, Any]) -> None:
+    outliers = counts.pop("outliers", 0)
+    found = {name: counts[name] for name in (model.scorer.classes if model.scorer else ())}
+    if options["as_json"]:
+        facts = {"rows": rows, "classes": found, "outliers": outliers, "model": model.identifier}
+        click.echo(json.dumps(facts, indent=2))
+    words = ", ".join(f"{count} {name}" for name, count in found.items() if count)
+    note(
+        f"{rows} rows: {words or 'none'}; {outliers} unlike the training set -> {options['output']}"
+    )
+
+
+def _shifted(model: Model, options: dict[str, Any], schema: Schema) -> Model:
+    """Give the model with the shares of the classes that were asked for."""
+    from skyfill.classify.prior import as_prior
+    from skyfill.scale import with_field_prior
+    from skyfill.scale.classify import scorer_of
+    from skyfill.scale.dispatch import is_distributed
+
+    scorer, text = scorer_of(model), options["prior"]
+    if not text:
+        return model
+    if text == "estimate" and is_distributed(options["catalog"], options["scheduler"]):
+        raise CatalogError(
+            "--prior estimate reads one file; estimate the shares on a sample, then give them as "
+            "--prior CLASS=SHARE,..."
+        )
+    if text == "estimate":
+        shifted = with_field_prior(model, options["catalog"], schema)
+        shares = zip(scorer.classes, scorer_of(shifted).prior, strict=True)
+        words = ", ".join(f"{name} {share:.3g}" for name, share in shares)
+        note(f"estimated shares: {words}")
+        return shifted
+    return replace(model, scorer=replace(scorer, prior=as_prior(shares_of(text), scorer.classes)))
+
+
+def shares_of(text: str, option: str = "--prior") -> dict[str, float]:
+    """Read CLASS=SHARE,...; the shares need not sum to 1."""
+    try:
+        pairs = [word.rsplit("=", 1) for word in text.split(",")]
+        return {name.strip(): float(share) for name, share in pairs}
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r}: write CLASS=NUMBER,..., as in QSO=0.01,RRL=0.99", param_hint=option
+        ) from None

@@ -1,0 +1,190 @@
+"""`skyfill next`: which missing measurement would tell most about the class of an object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from skyfill.cli import options
+from skyfill.cli.notes import note
+from skyfill.errors import CatalogError
+
+if TYPE_CHECKING:
+    from skyfill.catalog import Table
+    from skyfill.classify.measure import Gains
+
+MATCH = "match_"
+
+
+@click.command(
+    "next",
+    epilog=options.examples(
+        "skyfill next lmc.skyfill quasars.fits --by survey -o plan.csv",
+    ),
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("objects", type=click.Path(path_type=Path))
+@options.output("Where to write the gains of every object.", required=False)
+@click.option(
+    "--by",
+    type=click.Choice(["feature", "survey"]),
+    default="feature",
+    show_default=True,
+    help="Measure one feature, or all features of a survey at once.",
+)
+@click.option(
+    "--survey",
+    "surveys",
+    multiple=True,
+    metavar="NAME[=COLUMN,...]",
+    help="A survey: features that end in _NAME, or those listed; else as skyfill match noted.",
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(min=1),
+    help="Look at so many objects only, chosen at random: enough for the summary.",
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=0),
+    default=1000,
+    show_default=True,
+    help="Seen values to hide and reveal again, to calibrate what is expected; 0 for none.",
+)
+@click.option(
+    "--points",
+    type=click.IntRange(min=2),
+    default=12,
+    show_default=True,
+    help="Quantiles of one missing feature.",
+)
+@click.option(
+    "--draws",
+    type=click.IntRange(min=2),
+    default=32,
+    show_default=True,
+    help="Joint draws of several.",
+)
+@options.schema()
+@options.seed()
+@options.as_json("the summary")
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> None:
+    """Expect how many bits each missing measurement would tell about the class of OBJECTS.
+
+    One missing feature: quadrature over --points quantiles of what it may be; several of a
+    survey: --draws joint draws.
+    """
+    from skyfill.catalog import Provenance, read_table, write_table
+    from skyfill.classify.measure import expected_gains
+    from skyfill.classify.sharpness import fit_sharpness
+    from skyfill.cli.typed import as_typed
+    from skyfill.model import load_model
+    from skyfill.scale import features_of
+    from skyfill.scale.classify import scorer_of
+
+    model = load_model(given["model"])
+    table = _sampled(read_table(given["objects"], schema=given["schema"]), given)
+    X, _, absent = features_of(model, table)
+    if len(absent) == len(model.names):
+        raise CatalogError(
+            f"{given['objects']}: has none of the model's features ({', '.join(model.names)}); "
+            "rename its columns or use another model"
+        )
+    scorer = scorer_of(model).without([model.names.index(name) for name in absent])
+    parts = (scorer.probabilities, scorer.network, X)
+    gains = expected_gains(
+        *parts,
+        blocks=_blocks(model.names, table, given),
+        n_points=given["points"],
+        n_draws=given["draws"],
+        sharpness=fit_sharpness(*parts, n_trials=given["trials"], rng=given["seed"]),
+        rng=given["seed"],
+    )
+    if given["output"]:
+        inputs = [given["model"], given["objects"]]
+        made = Provenance(as_typed(context), inputs, given["seed"], model.identifier)
+        write_table(with_gains(table, gains), given["output"], provenance=made)
+    _tell(gains, given)
+
+
+def _sampled(table: Table, given: Mapping[str, Any]) -> Table:
+    from skyfill.catalog import Table as Taken
+
+    n = given["sample"]
+    if n is None or n >= len(table):
+        return table
+    rows = np.random.default_rng(given["seed"]).choice(len(table), n, replace=False)
+    return Taken(table.arrow.take(np.sort(rows)))
+
+
+def _blocks(
+    names: Sequence[str], table: Table, given: Mapping[str, Any]
+) -> dict[str, list[int]] | None:
+    """Columns of each survey; features of no survey are measured one by one."""
+    from skyfill.evaluate.surveys import survey_columns
+
+    noted = [key.removeprefix(MATCH) for key in table.meta if key.startswith(MATCH)]
+    asked = given["surveys"] or noted
+    if given["by"] == "feature" and not given["surveys"]:
+        return None
+    blocks: dict[str, list[int]] = {}
+    for text in asked:
+        name, equals, columns = text.partition("=")
+        if not equals and name in noted and not any(n.endswith(f"_{name}") for n in names):
+            continue
+        blocks[name] = survey_columns(names, columns if equals else name)
+    if not blocks:
+        raise CatalogError(
+            f"{given['objects']}: does not say which survey its columns come from; name the "
+            "surveys with --survey NAME or --survey NAME=COLUMN,..."
+        )
+    taken = {j for columns in blocks.values() for j in columns}
+    return blocks | {name: [j] for j, name in enumerate(names) if j not in taken}
+
+
+def with_gains(table: Table, gains: Gains) -> Table:
+    """Add the best measurement of each object, its gain, and the gains of all."""
+    from skyfill.catalog import ColumnInfo
+
+    best = gains.best
+    names = np.array([*gains.names, None], dtype=object)
+    known = np.where(np.isnan(gains.bits), -1.0, gains.bits)
+    top = np.where(best < 0, np.nan, known.max(axis=1, initial=-1.0))
+    columns = {
+        "entropy": (gains.entropy, "bit", "Entropy of the class as it stands"),
+        "next": (names[best], None, "Measurement that is expected to tell most about the class"),
+        "next_bits": (top, "bit", "What it is expected to tell"),
+    }
+    for k, name in enumerate(gains.names):
+        text = f"What {name} is expected to tell about the class"
+        columns[f"bits_{name}"] = (gains.bits[:, k], "bit", text)
+    for name, (values, unit, text) in columns.items():
+        table = table.with_column(name, values, ColumnInfo(unit, None, text))
+    return table
+
+
+def _tell(gains: Gains, given: Mapping[str, Any]) -> None:
+    benefits = [benefit for benefit in gains.summary() if benefit.missing]
+    n, entropy = len(gains.bits), float(gains.entropy.mean()) if len(gains.bits) else 0.0
+    if given["as_json"]:
+        facts = {"objects": n, "entropy_bits": entropy}
+        found = [benefit._asdict() for benefit in benefits]
+        click.echo(json.dumps({**facts, "measurements": found}, indent=2))
+    else:
+        from skyfill.classify.measure import HELPED_BITS
+        from skyfill.evaluate.class_tables import markdown
+
+        head = ["measurement", "objects without", "bits in all", "bits each", "best for"]
+        rows = [
+            [b.name, str(b.missing), f"{b.total:.1f}", f"{b.mean:.3f}", str(b.best), str(b.helped)]
+            for b in benefits
+        ]
+        click.echo(markdown([*head, f"{HELPED_BITS:g} bits or more for"], rows))
+    where = f" -> {given['output']}" if given["output"] else ""
+    note(f"{n} objects, {entropy:.3f} bits of uncertainty each{where}")

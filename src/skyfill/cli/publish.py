@@ -1,0 +1,48 @@
+"""`skyfill publish`: a catalogue with full metadata and a ReadMe beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skyfill.cli import options
+from skyfill.cli.notes import note
+
+
+@click.command(
+    "publish",
+    epilog=options.examples(
+        "skyfill publish classified.parquet --title 'Variables in the LMC' --license CC-BY-4.0 "
+        "-o lmc.fits",
+    ),
+)
+@click.argument("results", type=click.Path(path_type=Path))
+@options.output()
+@click.option(
+    "--title",
+    default="Catalogue of classified objects",
+    show_default=True,
+    help="What the table is called.",
+)
+@click.option("--authors", default="", help="Who made it.")
+@click.option("--license", default="", help="Under which license it may be used.")
+@click.option("--citation", default="", help="What to cite.")
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> None:
+    """Write RESULTS as FITS, VOTable or Parquet for others to use.
+
+    Every column gets description, unit and UCD; <name>_ReadMe.txt beside it says what is in the
+    table, how many objects of each class, and how it was made.
+    """
+    from skyfill.catalog import Provenance
+    from skyfill.catalog.publish import Notes, publish
+    from skyfill.cli.typed import as_typed
+
+    words = {key: given[key] for key in ("title", "authors", "license", "citation")}
+    made = Provenance(as_typed(context), [given["results"]])
+    readme, tally = publish(
+        given["results"], given["output"], notes=Notes(**words), provenance=made
+    )
+    note(f"{tally.rows} rows -> {given['output']}, {readme}")

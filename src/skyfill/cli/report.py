@@ -1,0 +1,84 @@
+"""`skyfill report`: one self-contained HTML page about a model and its results."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from skyfill.cli import options as shared
+from skyfill.cli.notes import note
+
+
+@click.command(
+    "report",
+    epilog=shared.examples(
+        "skyfill report lmc.skyfill classified.parquet --evaluation classes.json -o page.html",
+    ),
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("results", type=click.Path(path_type=Path), required=False)
+@shared.output("Where to write the page.")
+@click.option(
+    "--evaluation",
+    "evaluations",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="What skyfill evaluate --json wrote; may be given for filling and for classes.",
+)
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="NAME=COLUMN,...",
+    help="Features of one survey, drawn in one color; else guessed.",
+)
+@click.option("--title", help="Heading of the page; else the name of the model.")
+@click.option(
+    "--max-objects",
+    type=click.IntRange(min=1),
+    default=10_000,
+    show_default=True,
+    help="Most objects to put on the page; more are sampled at random.",
+)
+@shared.as_json("what the page is made of")
+@click.pass_context
+def command(context: click.Context, /, **options: Any) -> None:
+    """Write a page about MODEL, and the objects of RESULTS, that opens offline.
+
+    RESULTS is what `skyfill classify`, `impute` or `candidates` wrote, or any catalogue with the
+    model's features. The page shows the gaps, the network, what follows from given values,
+    how good filling and classes are, and every object's own panel.
+    """
+    from skyfill.catalog import Provenance
+    from skyfill.cli.typed import as_typed
+    from skyfill.model import load_model
+    from skyfill.report import Report, parse_groups, read_evaluations, read_results, write_page
+
+    model = load_model(options["model"])
+    results = None
+    if options["results"]:
+        results = read_results(options["results"], model.features, options["max_objects"])
+    given = (options["model"], options["results"], *options["evaluations"])
+    inputs = [path for path in given if path]
+    made = Provenance(as_typed(context), inputs, model=model.identifier)
+    report = Report(
+        model,
+        results,
+        read_evaluations(options["evaluations"]),
+        parse_groups(options["groups"], model.names) if options["groups"] else None,
+        options["title"] or options["model"].stem,
+        json.loads(made.to_json()),
+    )
+    write_page(report, options["output"])
+    _tell(report, options)
+
+
+def _tell(report: Any, options: dict[str, Any]) -> None:
+    size = options["output"].stat().st_size
+    shown, rows = (len(report.results.table), report.results.n_rows) if report.results else (0, 0)
+    if options["as_json"]:
+        facts = {"model": report.model.identifier, "objects": rows, "shown": shown, "bytes": size}
+        click.echo(json.dumps(facts))
+    part = f" ({shown} shown)" if shown < rows else ""
+    note(f"{rows} objects{part} -> {options['output']} ({size / 1e6:.1f} MB)")

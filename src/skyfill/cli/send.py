@@ -1,0 +1,33 @@
+"""`skyfill send`: a table to TOPCAT, Aladin and their like, over SAMP."""
+
+import json
+from pathlib import Path
+
+import click
+
+from skyfill.cli import options as shared
+from skyfill.cli.notes import note
+
+
+@click.command(
+    "send",
+    epilog=shared.examples(
+        "skyfill send quasars.fits --to TOPCAT",
+    ),
+)
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--to", "client", metavar="NAME", help="Send to this program only, such as TOPCAT.")
+@click.option("--name", help="Name that the table gets; else that of the file.")
+@shared.as_json("who received it")
+def command(results: Path, client: str | None, name: str | None, as_json: bool) -> None:
+    """Send the table RESULTS to programs that listen on a SAMP hub.
+
+    Start TOPCAT or Aladin first: they bring a hub. FITS and VOTable files are sent as they are;
+    others are written beside as FITS first, because few programs read them.
+    """
+    from skyfill.report.samp import send_table
+
+    sent = send_table(results, to=client, name=name)
+    if as_json:
+        click.echo(json.dumps({"receivers": sent.receivers, "url": sent.url}))
+    note(f"{results} -> {', '.join(sent.receivers)}")

@@ -1,0 +1,119 @@
+"""A model from what a file held; whatever does not belong together is a ValueError."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyfill.classify.scorer import Scorer
+from skyfill.model.pipeline import MARGINS, PLAIN_FORMAT, SCORER, Feature, Model
+from skyfill.network import MixtureNetwork
+from skyfill.network.graph import as_parents
+from skyfill.network.margin import Constant, Margin
+from skyfill.network.mixture import BySpread, Mixture
+
+# Bounds that no learned model comes near, so that nothing overflows when it is used.
+MAX_VALUE, MAX_SCORE = 1e150, 1e6
+LEAST_WIDTH, LEAST_VARIANCE = 1e-150, 1e-10
+
+
+def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Model:
+    """Build a model from its facts and arrays."""
+    features = tuple(_feature(feature) for feature in facts["features"])
+    if not isinstance(facts["provenance"], dict):
+        raise ValueError("the provenance must be an object")
+    names = tuple(feature.name for feature in features)
+    margins = tuple(
+        _margin(MARGINS[kind], arrays[f"margins.{j}.x"], arrays[f"margins.{j}.z"])
+        for j, kind in enumerate(facts["margins"])
+    )
+    fits = tuple(
+        _fit(arrays, f, len(names), fit["parents"], names) for f, fit in enumerate(facts["fits"])
+    )
+    calibration = arrays.get("calibration")
+    if len(margins) != len(names) or not fits or len(set(names)) != len(names):
+        raise ValueError("features, margins and fits do not belong together")
+    if calibration is not None:
+        _check_levels(calibration, len(names))
+    network = MixtureNetwork(names, margins, fits, calibration, _by_spread(arrays, calibration))
+    return Model(features, network, facts["provenance"], _scorer(facts, arrays, network))
+
+
+def _feature(facts: Mapping[str, Any]) -> Feature:
+    feature = Feature(**facts)
+    texts = (feature.unit, feature.ucd, feature.description)
+    if not isinstance(feature.name, str) or not feature.name:
+        raise ValueError("a feature must have a name")
+    if not all(text is None or isinstance(text, str) for text in texts):
+        raise ValueError(f"feature {feature.name!r}: unit, UCD and description must be texts")
+    return feature
+
+
+def _check_levels(levels: NDArray[np.float64], p: int) -> None:
+    if (levels.ndim, len(levels)) != (2, p) or levels.shape[1] < 2:
+        raise ValueError("the calibration has the wrong shape")
+    if (levels < 0).any() or (levels > 1).any() or (np.diff(levels, axis=1) < 0).any():
+        raise ValueError("the levels of the calibration must rise from 0 to 1")
+
+
+def _by_spread(
+    arrays: Mapping[str, NDArray[np.float64]], calibration: NDArray[np.float64] | None
+) -> BySpread | None:
+    if "by_spread.knots" not in arrays:
+        return None
+    found = BySpread(arrays["by_spread.knots"], arrays["by_spread.levels"])
+    shape = (len(found.knots), 0 if calibration is None else calibration.shape[1])
+    if found.knots.ndim != 1 or found.levels.shape != shape or (np.diff(found.knots) <= 0).any():
+        raise ValueError("the levels by spread do not belong to the calibration")
+    return found
+
+
+def _scorer(
+    facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], network: MixtureNetwork
+) -> Scorer | None:
+    if facts["format"] == PLAIN_FORMAT:
+        return None
+    mine = {k.removeprefix(SCORER): a for k, a in arrays.items() if k.startswith(SCORER)}
+    return Scorer.from_arrays(facts["scorer"], mine, network)
+
+
+def _margin(kind: type[Margin], x: NDArray[np.float64], z: NDArray[np.float64]) -> Margin:
+    rising = x.ndim == 1 and x.shape == z.shape and (np.diff(x) >= 0).all()
+    if not (rising and x.size >= (1 if kind is Constant else 2) and (np.diff(z) >= 0).all()):
+        raise ValueError("a margin must have knots that never fall")
+    if kind is not Constant and not (np.ptp(x) > LEAST_WIDTH and np.ptp(z) > LEAST_WIDTH):
+        raise ValueError("a margin must rise")
+    if np.abs(x).max() > MAX_VALUE or np.abs(z).max() > MAX_SCORE:
+        raise ValueError(f"knots of a margin beyond {MAX_VALUE:g} or scores beyond {MAX_SCORE:g}")
+    return kind(x, z)
+
+
+def _fit(
+    arrays: Mapping[str, NDArray[np.float64]],
+    f: int,
+    p: int,
+    parents: Sequence[Any] | None,
+    names: tuple[str, ...],
+) -> Mixture:
+    weights, means, covs = (arrays[f"fits.{f}.{name}"] for name in ("weights", "means", "covs"))
+    rates = arrays.get(f"fits.{f}.gap_rates")
+    k = len(weights)
+    if (weights.shape, means.shape, covs.shape) != ((k,), (k, p), (k, p, p)) or not k:
+        raise ValueError(f"fit {f}: weights, means and covariances do not belong together")
+    if not (weights > 0).all() or abs(weights.sum() - 1) > 1e-6:
+        raise ValueError(f"fit {f}: the weights must be positive, with sum 1")
+    if rates is not None and (rates.shape != (k, p) or not ((rates > 0) & (rates < 1)).all()):
+        raise ValueError(f"fit {f}: the gap rates must lie between 0 and 1")
+    if np.abs(means).max() > MAX_SCORE or np.abs(covs).max() > MAX_SCORE:
+        raise ValueError(f"fit {f}: means or covariances beyond {MAX_SCORE:g}")
+    if not np.allclose(covs, covs.transpose(0, 2, 1), rtol=1e-9, atol=1e-12):
+        raise ValueError(f"fit {f}: a covariance matrix must be symmetric")
+    if np.linalg.eigvalsh(covs).min() < LEAST_VARIANCE:
+        raise ValueError(f"fit {f}: a component has no spread in some direction")
+    graphs = None if parents is None else tuple(as_parents(graph, names) for graph in parents)
+    if graphs is not None and len(graphs) != k:
+        raise ValueError(f"fit {f}: one graph per component is needed")
+    return Mixture(weights, means, covs, rates, graphs)

@@ -1,0 +1,100 @@
+"""Learn a model from the columns of a table, with or without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skyfill.catalog import Table
+from skyfill.classify.features import check_class_features, check_features
+from skyfill.classify.labels import label_texts
+from skyfill.model.pipeline import Feature, Model
+from skyfill.network import learn_mixture
+from skyfill.network.mixture_learn import Learned
+
+
+def train(
+    table: Table,
+    names: Sequence[str],
+    *,
+    provenance: Mapping[str, Any] | None = None,
+    force: Sequence[str] = (),
+    **options: Any,
+) -> tuple[Model, Learned]:
+    """Learn a model from columns of a table; `options` are those of `learn_mixture`.
+
+    Identifiers, positions, labels and reasons are refused unless `force` names them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = Table.from_columns({"J": np.linspace(14, 15, 30), "K": np.linspace(13, 15, 30)})
+    >>> model, learned = train(table, ["J", "K"], n_components=1, n_fits=1)
+    >>> model.names
+    ('J', 'K')
+    """
+    check_features(table, names, force)
+    learned = learn_mixture(table.numbers(*names), names, **options)
+    return Model(_features(table, names), learned.network, provenance or {}), learned
+
+
+def train_classifier(
+    table: Table,
+    names: Sequence[str],
+    label: str,
+    *,
+    classifier: Any = None,
+    provenance: Mapping[str, Any] | None = None,
+    force: Sequence[str] = (),
+) -> tuple[Model, Any]:
+    """Learn a model that classifies, from columns of a table and a column of labels.
+
+    Parameters
+    ----------
+    table : Table
+        Rows without a label help to learn the features.
+    names : sequence of str
+        The features. Identifiers, positions, labels and reasons are refused; where the table says
+        which columns are features, so are all others.
+    label : str
+        Column of the classes.
+    classifier : CatalogClassifier, optional
+        What to fit; the default one otherwise.
+    provenance : mapping, optional
+    force : sequence of str
+        Columns to take although they would be refused.
+
+    Returns
+    -------
+    Model, CatalogClassifier
+        The classifier is the fitted one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skyfill.classify import CatalogClassifier
+    >>> from skyfill.impute import NetworkImputer
+    >>> columns = {"J": np.arange(30.0), "K": np.arange(30.0) % 7, "class": ["a", "b"] * 15}
+    >>> small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1))
+    >>> table = Table.from_columns(columns)
+    >>> model, fitted = train_classifier(table, ["J", "K"], "class", classifier=small)
+    >>> model.scorer.classes
+    ('a', 'b')
+    """
+    from sklearn.base import clone
+
+    from skyfill.classify import CatalogClassifier
+
+    check_class_features(table, names, label, force)
+    fitted = CatalogClassifier() if classifier is None else clone(classifier)
+    fitted.fit(table.select(names), label_texts(table.column(label).to_pylist()))
+    scorer = fitted.scorer_
+    return Model(_features(table, names), scorer.network, provenance or {}, scorer), fitted
+
+
+def _features(table: Table, names: Sequence[str]) -> tuple[Feature, ...]:
+    infos = [table.info(name) for name in names]
+    return tuple(
+        Feature(name, info.unit, info.ucd, info.description)
+        for name, info in zip(names, infos, strict=True)
+    )

@@ -1,0 +1,218 @@
+"""The objects of a results table, as columns for the page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.catalog import Role, Table, open_scan, with_guessed_roles
+from skyfill.errors import CatalogError
+from skyfill.model import Feature
+from skyfill.report.gaps import GapCounts, count_gaps, limit_values, reason_codes, seen_values
+from skyfill.report.packing import pack
+from skyfill.sky import read_positions
+
+MAX_OBJECTS = 10_000
+CLASS, PROBABILITY = "class", "p_"
+# Number columns that classification and candidate lists add.
+FACTS = ("entropy", "gap_share", "outlier_score")
+# Columns of a candidate list that are shown beside them.
+EXTRAS = ("rank", "new", "speaks_for", "speaks_against")
+IN_LIST = "in_"
+NEXT, GAIN = "next", "next_bits"
+# Tables with more cells are packed in single precision, to keep the page small.
+MAX_EXACT = 300_000
+
+
+@dataclass(frozen=True)
+class Results:
+    """A results table, or an even sample of it, with counts over all of its rows.
+
+    Attributes
+    ----------
+    table : Table
+        At most the rows asked for, in the order of the file.
+    n_rows : int
+        Rows of the whole table.
+    gaps : GapCounts
+        Gaps of the model's features in the whole table.
+    """
+
+    table: Table
+    n_rows: int
+    gaps: GapCounts
+
+
+def read_results(
+    path: str | Path, features: Sequence[Feature], max_objects: int = MAX_OBJECTS
+) -> Results:
+    """Read a results file of any length: count all its gaps, keep a random sample of its rows."""
+    scan = open_scan(path)
+    empty = Table(scan.schema.empty_table())
+    if not any(feature.name in empty.names for feature in features):
+        wanted = ", ".join(feature.name for feature in features)
+        raise CatalogError(
+            f"{path}: has none of the model's features ({wanted}); give the results of this "
+            "model (skyfill classify or impute), or another model"
+        )
+    tables = (Table(pa.Table.from_batches([batch])) for batch in scan.batches)
+    return gather_results(tables, features, max_objects, empty=empty)
+
+
+def gather_results(
+    tables: Iterable[Table], features: Sequence[Feature], max_objects: int, *, empty: Table
+) -> Results:
+    """Count all gaps of a stream of tables and keep a random sample of its rows, in order."""
+    rng = np.random.default_rng(0)
+    kept, keys = empty.arrow, np.empty(0)
+    counts = [count_gaps(empty, features)]
+    for table in tables:
+        counts.append(count_gaps(table, features))
+        kept = pa.concat_tables([kept, table.arrow])
+        keys = np.concatenate([keys, rng.random(len(table))])
+        # The rows with the smallest keys are an even sample, however the stream is cut.
+        rows = np.sort(np.argsort(keys, kind="stable")[:max_objects])
+        kept, keys = kept.take(pa.array(rows)), keys[rows]
+    gaps = reduce(GapCounts.__add__, counts)
+    return Results(Table(kept.combine_chunks()), gaps.n_rows, gaps)
+
+
+def export_objects(results: Results, features: Sequence[Feature]) -> dict[str, Any]:
+    """Give the objects as packed columns: names, places, measured values, classes and facts."""
+    table = with_guessed_roles(results.table)
+    classes, values = class_names(table), seen_values(table, features)
+    return {
+        "shown": len(table),
+        "rows": results.n_rows,
+        "ids": _identifiers(table),
+        "position": _positions(table),
+        "values": pack(values, "f8" if values.size <= MAX_EXACT else "f4"),
+        "reasons": pack(reason_codes(table, features), "u1"),
+        "limits": _limits(table, features),
+        "classes": list(classes),
+        "predicted": _codes(table, CLASS, classes) if classes else None,
+        "probabilities": _probabilities(table, classes),
+        "label": _label(table, has_classes=bool(classes)),
+        "facts": {name: pack(table.numbers(name)[:, 0], "f4") for name in _facts(table)},
+        "outlier": _flags(table, "outlier"),
+        "extras": _extras(table),
+        "next": _next(table),
+    }
+
+
+def _limits(table: Table, features: Sequence[Feature]) -> dict[str, Any]:
+    """Give the limits of undetected cells with the places of those cells: most have none."""
+    limits = limit_values(table, features).ravel()
+    cells = np.flatnonzero(~np.isnan(limits))
+    return {"cells": pack(cells, "u4"), "values": pack(limits[cells], "f4")}
+
+
+def class_names(table: Table) -> tuple[str, ...]:
+    """Name the classes that have probabilities ``p_<class>`` beside the column ``class``."""
+    if CLASS not in table.names:
+        return ()
+    return tuple(
+        name.removeprefix(PROBABILITY)
+        for name in table.names
+        if name.startswith(PROBABILITY) and pa.types.is_floating(table.column(name).type)
+    )
+
+
+def _identifiers(table: Table) -> list[str]:
+    """Name every row, each differently: a name is the address of an object's panel."""
+    rows = [f"row {row + 1}" for row in range(len(table))]
+    names = table.names_with(Role.IDENTIFIER)
+    if not names:
+        return rows
+    words = pc.cast(table.column(names[0]), pa.string()).to_pylist()
+    often = Counter(words)
+    given = zip(words, rows, strict=True)
+    return [(f"{w} ({row})" if often[w] > 1 else w) if w else row for w, row in given]
+
+
+def _positions(table: Table) -> dict[str, Any] | None:
+    try:
+        places = read_positions(table)
+    except CatalogError:
+        return None
+    return {"ra": pack(places.ra_deg, "f8"), "dec": pack(places.dec_deg, "f8")}
+
+
+def _probabilities(table: Table, classes: Sequence[str]) -> dict[str, Any] | None:
+    if not classes:
+        return None
+    return pack(table.numbers(*(PROBABILITY + name for name in classes)), "f4")
+
+
+def _codes(table: Table, name: str, words: Sequence[str]) -> dict[str, Any]:
+    """Place of each row's class among the classes; 255 where it is none of them."""
+    at = pc.index_in(pc.cast(table.column(name), pa.string()), pa.array(words, pa.string()))
+    return pack(pc.fill_null(at, 255).to_numpy(), "u1")
+
+
+def _label(table: Table, *, has_classes: bool) -> dict[str, Any] | None:
+    """Give the label that the table came with, beside the predicted class."""
+    names = [
+        name
+        for name in table.names_with(Role.LABEL)
+        if not (has_classes and name == CLASS) and pa.types.is_string(table.column(name).type)
+    ]
+    if not names:
+        return None
+    words = table.column(names[0]).to_pylist()
+    known = sorted({word for word in words if word})[:254]
+    codes = [known.index(word) if word in known else 255 for word in words]
+    title = f"{names[0].removesuffix('_was')} (label)"
+    return {"name": title, "words": known, "codes": pack(codes, "u1")}
+
+
+def _facts(table: Table) -> list[str]:
+    return [name for name in FACTS if name in table.names]
+
+
+def _flags(table: Table, name: str) -> dict[str, Any] | None:
+    if name not in table.names:
+        return None
+    return pack(pc.fill_null(pc.cast(table.column(name), pa.uint8()), 0).to_numpy(), "u1")
+
+
+def _extras(table: Table) -> list[dict[str, Any]]:
+    names = [name for name in table.names if name in EXTRAS or _is_list(table, name)]
+    return [_extra(name, table.column(name)) for name in names]
+
+
+def _is_list(table: Table, name: str) -> bool:
+    return name.startswith(IN_LIST) and bool(pa.types.is_boolean(table.column(name).type))
+
+
+def _extra(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
+    is_number = bool(pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
+    if pa.types.is_boolean(column.type):
+        values = pc.if_else(column, "yes", "no").to_pylist()
+    else:
+        values = column.to_pylist() if is_number else pc.cast(column, pa.string()).to_pylist()
+    return {"name": name.replace("_", " "), "number": is_number, "values": values}
+
+
+def _next(table: Table) -> list[str | None] | None:
+    """Say for each object which measurement would tell most, where the table knows."""
+    if NEXT not in table.names:
+        return None
+    names = table.column(NEXT).to_pylist()
+    gains = table.column(GAIN).to_pylist() if GAIN in table.names else [None] * len(names)
+    return [_advice(name, gain) for name, gain in zip(names, gains, strict=True)]
+
+
+def _advice(name: str | None, gain: float | None) -> str | None:
+    if not name:
+        return None
+    worth = "" if gain is None else f": {gain:.2f} bit less uncertainty about the class, on average"
+    return f"{name} would tell most about what it is{worth}."

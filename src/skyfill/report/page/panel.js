@@ -1,0 +1,190 @@
+/* An object's own panel: what was measured, what is filled, and what it may be. */
+
+function openObject(i) {
+  const dialog = document.getElementById("panel"),
+    p = DATA.features.length;
+  const row = Float64Array.from(OBJECTS.values.subarray(i * p, (i + 1) * p)),
+    told = ENGINE.condition(row);
+  const close = make("button.quiet", { type: "button", onclick: () => dialog.close() }, "Close");
+  const use = make(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        EVIDENCE.set(row);
+        update();
+        dialog.close();
+        document.getElementById("whatif").scrollIntoView();
+      },
+    },
+    "Use its values under What if",
+  );
+  dialog.replaceChildren(
+    ...[
+      make("div.head", {}, make("h2", { id: "panel-title", tabindex: "-1" }, OBJECTS.ids[i]), close),
+      objectFacts(i),
+      classBars(i),
+      nextBlock(i),
+      make("h3", {}, "Measured and filled"),
+      para(
+        `${told.seen.length} of ${p} features were measured (filled circles); the others are filled (open circles with their 90 % interval). The gray line is the range in which nearly all objects lie.`,
+      ),
+      make(
+        "div.scroll",
+        { tabindex: "0", role: "region", "aria-label": "Values of the object" },
+        valueTable(i, row, told),
+      ),
+      make("p", {}, use),
+    ].filter(Boolean),
+  );
+  if (!dialog.open) dialog.showModal();
+  dialog.scrollTop = 0;
+  document.getElementById("panel-title").focus();
+}
+
+function objectFacts(i) {
+  const facts = make("dl.facts"),
+    add = (name, text) => facts.append(make("dt", {}, name), make("dd", {}, text));
+  if (OBJECTS.ra && !Number.isNaN(OBJECTS.ra[i]))
+    add("position", `RA ${OBJECTS.ra[i].toFixed(6)}°, Dec ${OBJECTS.dec[i].toFixed(6).replace("-", "−")}°`);
+  if (OBJECTS.label && labelOf(i)) add(OBJECTS.label.name, labelOf(i));
+  if (OBJECTS.facts.entropy)
+    add("uncertainty of the class", `${fixed(OBJECTS.facts.entropy[i], 2)} bit (0 is certain)`);
+  if (OBJECTS.facts.gap_share && OBJECTS.facts.gap_share[i] > 0)
+    add("of it due to gaps", `${percent(OBJECTS.facts.gap_share[i])} would go if the gaps were measured`);
+  if (OBJECTS.outlier)
+    add("like the training set", OBJECTS.outlier[i] ? "no: treat its class with care" : "yes");
+  for (const extra of OBJECTS.extras)
+    if (extra.values[i] !== null && extra.values[i] !== "")
+      add(extra.name, extra.number ? show(extra.values[i]) : String(extra.values[i]));
+  return facts;
+}
+
+function classBars(i) {
+  if (!OBJECTS.predicted) return null;
+  const c = OBJECTS.classes.length,
+    order = OBJECTS.classes
+      .map((name, k) => [OBJECTS.probabilities[i * c + k], name, k])
+      .sort((a, b) => b[0] - a[0]),
+    bars = make("div.bars", { id: "panel-classes" });
+  for (const [probability, name, k] of order)
+    bars.append(
+      make("span", {}, name),
+      make("i", { style: `width:${100 * probability}%;background:${classColor(k)}`, "aria-hidden": "true" }),
+      make("span", {}, fixed(probability, 3)),
+    );
+  return make("div", {}, make("h3", {}, "Class probabilities"), bars);
+}
+
+function nextBlock(i) {
+  const found = OBJECTS.next && OBJECTS.next[i];
+  return found ? make("div", {}, make("h3", {}, "Next best measurement"), para(found)) : null;
+}
+
+function valueTable(i, row, told) {
+  const body = make("tbody");
+  DATA.features.forEach((feature, j) => {
+    const seen = !Number.isNaN(row[j]),
+      { mean, sd } = seen ? { mean: row[j], sd: 0 } : ENGINE.moments(told, j);
+    const ends = seen ? null : [ENGINE.quantile(told, j, 0.05), ENGINE.quantile(told, j, 0.95)];
+    body.append(
+      make(
+        "tr",
+        { "data-feature": feature.name },
+        make("th", { scope: "row", title: feature.description || "" }, dot(feature.group), feature.name),
+        make("td.n", {}, make("data", { value: mean }, seen ? show(mean, 5) : showWith(mean, sd)[0])),
+        make("td.n", {}, seen ? "" : `± ${showWith(mean, sd)[1]}`),
+        make("td", {}, feature.unit || ""),
+        make("td", { style: "width:36%" }, errorBar(feature, mean, ends)),
+        make("td.soft", {}, originOf(i, j)),
+      ),
+    );
+  });
+  return make(
+    "table",
+    { id: "panel-values" },
+    make(
+      "thead",
+      {},
+      make(
+        "tr",
+        {},
+        ...[
+          ["feature", ""],
+          ["value", ".n"],
+          ["sd", ".n"],
+          ["unit", ""],
+          ["among all objects", ""],
+          ["", ""],
+        ].map(([name, kind]) =>
+          make(`th${kind}`, { scope: "col" }, name || make("span.hidden", {}, "origin")),
+        ),
+      ),
+    ),
+    body,
+  );
+}
+
+/* Where a value comes from: measured, or filled and why; a survey's limit where it saw nothing. */
+function originOf(i, j) {
+  const cell = i * DATA.features.length + j,
+    word = DATA.reasons[OBJECTS.reasons[cell] - 1];
+  if (word === undefined) return "measured";
+  const limit = OBJECTS.limits.get(cell);
+  return `filled: ${word === "unknown" ? "gap" : word}${limit === undefined ? "" : `, limit ${show(limit)}`}`;
+}
+
+function errorBar(feature, mean, ends) {
+  const axis = axisOf(feature),
+    at = (v) => 6 + 228 * Math.min(Math.max(axis.at(v), 0), 1);
+  const svg = draw(
+    "svg",
+    { viewBox: "0 0 240 22", "aria-hidden": "true" },
+    draw("line", { x1: 6, x2: 234, y1: 11, y2: 11, stroke: "var(--line)", "stroke-width": 2 }),
+  );
+  if (ends)
+    svg.append(
+      draw("line", {
+        x1: at(ends[0]),
+        x2: at(ends[1]),
+        y1: 11,
+        y2: 11,
+        stroke: color(feature.group),
+        "stroke-width": 4,
+      }),
+    );
+  svg.append(
+    draw("circle", {
+      cx: at(mean),
+      cy: 11,
+      r: 5,
+      fill: ends ? "var(--paper)" : color(feature.group),
+      stroke: color(feature.group),
+      "stroke-width": 2,
+    }),
+  );
+  return svg;
+}
+
+/* The address names the object, so that a panel can be linked to. */
+function followAddress() {
+  const match = /^#object=(.+)$/.exec(location.hash);
+  if (!match || !OBJECTS) return;
+  const i = OBJECTS.ids.indexOf(decodeURIComponent(match[1]));
+  if (i >= 0) openObject(i);
+}
+
+function watchAddress() {
+  const dialog = document.getElementById("panel");
+  let opener = null;
+  addEventListener("hashchange", () => {
+    if (!dialog.open) opener = document.activeElement;
+    followAddress();
+  });
+  dialog.addEventListener("close", () => {
+    history.replaceState(null, "", location.pathname + location.search);
+    opener?.focus({ preventScroll: true });
+  });
+  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  followAddress();
+}

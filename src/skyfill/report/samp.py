@@ -1,0 +1,137 @@
+"""Tables to other programs over SAMP, the Simple Application Messaging Protocol."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from skyfill import __version__
+from skyfill.catalog import open_scan, open_writer
+from skyfill.errors import SkyfillError
+
+# Message types by the first bytes of a file; programs differ in which they take.
+_FITS, _VOTABLE = "table.load.fits", "table.load.votable"
+ANSWER_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Who got a table, and the address that they read it from."""
+
+    receivers: tuple[str, ...]
+    url: str
+
+
+def send_table(path: str | Path, *, to: str | None = None, name: str | None = None) -> Sent:
+    """Send a table to the programs on the SAMP hub that load tables.
+
+    Parameters
+    ----------
+    path : path
+        Any table that `read_table` reads. One that is neither FITS nor VOTable is written beside,
+        as FITS, and that file is sent; it stays, because receivers may read it later again.
+    to : str, optional
+        Name of one program; by default all that can load it.
+    name : str, optional
+        What the table is called there.
+
+    Returns
+    -------
+    Sent
+    """
+    path = Path(path)
+    open_scan(path)  # a file that is no table is the user's mistake, not the receiver's
+    with _client() as client:
+        ready, kind = _as_sendable(path)
+        receivers = _receivers(client, kind, to)
+        url = ready.resolve().as_uri()
+        facts = {"url": url, "name": name or path.stem, "table-id": f"skyfill:{ready.resolve()}"}
+        for identifier, program in receivers.items():
+            message = {"samp.mtype": kind, "samp.params": facts}
+            answer = client.call_and_wait(identifier, message, str(ANSWER_SECONDS))
+            _check(answer, program, ready)
+    return Sent(tuple(receivers.values()), url)
+
+
+def _as_sendable(path: Path) -> tuple[Path, str]:
+    """Give the file to send and its message type."""
+    from skyfill.catalog.files import format_of
+
+    kind = {"fits": _FITS, "votable": _VOTABLE}.get(format_of(path))
+    if kind is not None and path.suffix != ".gz":
+        return path, kind
+    beside = path.with_name(path.name.split(".")[0] + ".samp.fits")
+    scan = open_scan(path)
+    with open_writer(beside, scan.schema) as writer:
+        for batch in scan.batches:
+            writer.write(batch)
+    return beside, _FITS
+
+
+def samp_library() -> ModuleType:
+    """Give `pyvo.samp` where it is installed, else `astropy.samp`, from which it was made.
+
+    Examples
+    --------
+    >>> hasattr(samp_library(), "SAMPIntegratedClient")
+    True
+    """
+    try:
+        return import_module("pyvo.samp")
+    except ImportError:
+        with warnings.catch_warnings():
+            # Astropy 8 asks to use pyvo in its place; the two do the same.
+            warnings.simplefilter("ignore")
+            return import_module("astropy.samp")
+
+
+@contextmanager
+def _client() -> Iterator[Any]:
+    """Connect to the running hub."""
+    library = samp_library()
+    description = f"skyfill {__version__}: catalogues with gaps"
+    client = library.SAMPIntegratedClient("skyfill", description)
+    try:
+        with warnings.catch_warnings():
+            # A hub that has gone leaves its lock file, about which astropy warns.
+            warnings.simplefilter("ignore")
+            client.connect()
+    except (library.SAMPHubError, OSError):
+        raise SkyfillError(
+            "no SAMP hub is running; start TOPCAT or Aladin, which bring one, and send again"
+        ) from None
+    try:
+        yield client
+    finally:
+        client.disconnect()
+
+
+def _receivers(client: Any, kind: str, to: str | None) -> dict[str, str]:
+    """Programs that take this kind of message: identifier to name."""
+    found = {each: _name(client, each) for each in client.get_subscribed_clients(kind)}
+    if to is not None:
+        found = {each: name for each, name in found.items() if name.lower() == to.lower()}
+    if not found:
+        everyone = client.get_registered_clients()
+        # The hub itself is "hub" in the standard, "cli#hub" in astropy.
+        others = [_name(client, each) for each in everyone if not each.endswith("hub")]
+        shown = ", ".join(sorted(name for name in others if name != "skyfill")) or "none"
+        who = f"program called {to!r}" if to else "program"
+        raise SkyfillError(f"no {who} on the SAMP hub takes {kind}; programs on it: {shown}")
+    return found
+
+
+def _name(client: Any, identifier: str) -> str:
+    return str(client.get_metadata(identifier).get("samp.name", identifier))
+
+
+def _check(answer: Any, program: str, path: Path) -> None:
+    if answer.get("samp.status") != "samp.ok":
+        why = answer.get("samp.error", {}).get("samp.errortxt", "no reason given")
+        raise SkyfillError(f"{path}: {program} could not load it: {why}")

@@ -1,0 +1,67 @@
+"""A survey beside the base by identifier: for tables that name the same objects alike."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.catalog import Table
+from skyfill.errors import CatalogError
+from skyfill.sky.matching import Matches
+from skyfill.sky.survey import Flag, MatchReport, Survey, SurveyMatch
+
+__all__ = ["match_identifiers"]
+
+
+def match_identifiers(base: Table, survey: Survey, key: str) -> SurveyMatch:
+    """Match the rows of a survey to those of the base that have the same identifier.
+
+    Parameters
+    ----------
+    key : str
+        Column that both have; numbers and texts compare as texts.
+
+    Examples
+    --------
+    >>> base = Table.from_columns({"id": ["a", "b", "c"]})
+    >>> curves = Table.from_columns({"id": ["c", "a"], "period": [0.5, 3.2]})
+    >>> found = match_identifiers(base, Survey("lc", curves, 0.0, key="id"), "id")
+    >>> found.flags.tolist(), found.matches.right.tolist()
+    (['matched', 'unmatched', 'matched'], [1, 0])
+    """
+    names = _texts(base, key, "the base"), _texts(survey.table, key, survey.name)
+    _refuse_repeats(names[1], key, survey.name)
+    rows = pc.fill_null(pc.index_in(*names, skip_nulls=True), -1).to_numpy()
+    left = np.flatnonzero(rows >= 0)
+    matches = Matches(left, rows[left].astype(np.intp), np.zeros(len(left)), (rows >= 0) * 1)
+    flags = np.where(rows >= 0, Flag.MATCHED.value, Flag.UNMATCHED.value)
+    report = MatchReport(
+        survey.name,
+        0.0,
+        matched=len(left),
+        ambiguous=0,
+        taken=0,
+        unmatched=len(rows) - len(left),
+        uncovered=0,
+        unplaced=0,
+        key=key,
+    )
+    return SurveyMatch(matches, flags, report)
+
+
+def _texts(table: Table, key: str, owner: str) -> pa.Array:
+    try:
+        column = table.column(key)
+    except CatalogError as error:
+        raise CatalogError(f"{owner}: {error}") from None
+    return pc.utf8_trim_whitespace(column.cast(pa.string())).combine_chunks()
+
+
+def _refuse_repeats(names: pa.Array, key: str, owner: str) -> None:
+    counts = pc.value_counts(names.drop_null())
+    repeated = counts.filter(pc.greater(counts.field("counts"), 1))
+    if len(repeated):
+        first = repeated[0].as_py()
+        raise CatalogError(
+            f"{owner}: {first['values']!r} stands in {first['counts']} rows of column {key!r}; "
+            "give a table with one row per object"
+        )

@@ -1,0 +1,196 @@
+"""The next measurement: closed forms, laws, and gains that come true on new objects."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from skyfill.classify.marginal import marginal_probabilities
+from skyfill.classify.measure import Gains, expected_gains
+from skyfill.classify.scorer import entropy_bits
+from skyfill.classify.sharpness import fit_sharpness
+from skyfill.errors import DataError
+from skyfill.network import learn_mixture
+
+
+def binary_entropy(p):
+    return float(entropy_bits(np.array([[p, 1 - p]]))[0])
+
+
+def logistic(slope):
+    """Class by the first column alone; where it is missing, the mean over a standard normal."""
+
+    def classify(X):
+        p = np.where(np.isnan(X[:, 0]), 0.5, expit(slope * X[:, 0]))
+        return np.column_stack([p, 1 - p])
+
+    return classify
+
+
+@pytest.fixture(scope="module")
+def normal():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=4000)
+    X = np.column_stack([a, 0.8 * a + 0.6 * rng.normal(size=4000), rng.normal(size=4000)])
+    return learn_mixture(X, ["a", "b", "c"], n_components=1, n_fits=1, margins=False, rng=0).network
+
+
+def mean_over_normal(function, mean=0.0, sd=1.0):
+    nodes, weights = np.polynomial.hermite_e.hermegauss(81)
+    return function(mean + sd * nodes) @ weights / weights.sum()
+
+
+@pytest.mark.parametrize("slope", [0.5, 2.0, 8.0])
+def test_gains_are_the_integrals(normal, slope):
+    rows = np.full((50, 3), np.nan)
+    found = expected_gains(logistic(slope), normal, rows, n_points=64).bits.mean(axis=0)
+    left = mean_over_normal(lambda a: np.array([binary_entropy(p) for p in expit(slope * a)]))
+    assert found[0] == pytest.approx(1 - left, abs=0.01)
+
+    # b tells of the class what it tells of a: a given b is N(0.8 b, 0.36).
+    def given(b):
+        return binary_entropy(mean_over_normal(lambda a: expit(slope * a), 0.8 * b, 0.6))
+
+    through_b = 1 - mean_over_normal(lambda b: np.array([given(v) for v in b]))
+    # Eight draws of a make it a little too much where the class is a sharp function of a.
+    assert found[1] == pytest.approx(through_b, rel=0.12, abs=0.01)
+    assert found[2] == pytest.approx(0, abs=0.001)
+
+
+def test_a_seen_relative_lowers_the_gain(normal):
+    rows = [[np.nan, np.nan, np.nan], [np.nan, 2.5, np.nan]]
+    alone, told = expected_gains(logistic(2.0), normal, rows).bits[:, 0]
+    assert told < 0.4 * alone
+
+
+def test_a_block_tells_as_much_as_its_one_telling_column(normal):
+    rows = [[np.nan, np.nan, np.nan]] * 3
+    blocks = {"both": [0, 2], "a": [0]}
+    bits = expected_gains(logistic(2.0), normal, rows, blocks=blocks, n_draws=2000).bits
+    assert bits[0, 0] == pytest.approx(bits[0, 1], rel=0.05)
+
+
+def test_few_draws_are_not_biased(normal):
+    rows = np.full((400, 3), np.nan)
+    few = expected_gains(logistic(2.0), normal, rows, blocks={"s": [0, 1]}, n_draws=4).bits
+    many = expected_gains(logistic(2.0), normal, rows[:1], blocks={"s": [0, 1]}, n_draws=4000).bits
+    assert few.mean() == pytest.approx(many[0, 0], rel=0.1)
+
+
+def test_only_what_is_missing_can_be_measured(normal):
+    rows = np.array([[0.1, np.nan, 0.2], [0.1, 0.0, 0.2]])
+    gains = expected_gains(logistic(1.0), normal, rows, blocks={"a": [0], "bc": [1, 2]})
+    assert np.isnan(gains.bits).tolist() == [[True, False], [True, True]]
+    assert gains.best.tolist() == [1, -1]
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000))
+def test_no_measurement_is_expected_to_lose_information(normal, seed):
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(3, 4))
+
+    def strange(X):  # not coherent at all: gaps count as zeros
+        p = np.exp(np.nan_to_num(X) @ W)
+        return p / p.sum(axis=1, keepdims=True)
+
+    X = np.where(rng.random((5, 3)) < 0.6, np.nan, rng.normal(size=(5, 3)))
+    bits = expected_gains(strange, normal, X, blocks={"a": [0], "bc": [1, 2]}, n_draws=8).bits
+    assert (bits[~np.isnan(bits)] >= 0).all()
+
+
+@pytest.fixture(scope="module")
+def kinds():
+    """Two kinds of objects with known densities: probabilities that are right by construction."""
+    rng = np.random.default_rng(1)
+    means = np.array([[0.0, 0.0, 0.0], [2.0, 1.0, 0.3]])
+    y = (rng.random(10_000) < 0.3).astype(int)
+    X = means[y] + rng.normal(size=(10_000, 3))
+
+    def bayes(rows):
+        log_p = np.log([0.7, 0.3]) - 0.5 * np.nansum((rows[:, None] - means) ** 2, axis=2)
+        p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+        return p / p.sum(axis=1, keepdims=True)
+
+    network = learn_mixture(X[:4000], n_components=4, n_fits=1, rng=0).network
+    return X[4000:], y[4000:], bayes, network
+
+
+def test_the_mean_fall_in_entropy_and_in_log_loss_equals_the_prediction(kinds):
+    X, y, bayes, network = kinds
+    rng = np.random.default_rng(2)
+    hidden = np.where(rng.random(X.shape) < 0.6, np.nan, X)
+    gains = expected_gains(bayes, network, hidden)
+    before = bayes(hidden)
+    for j in range(3):
+        rows = np.flatnonzero(np.isnan(hidden[:, j]))
+        revealed = hidden[rows].copy()
+        revealed[:, j] = X[rows, j]
+        after = bayes(revealed)
+        fall = entropy_bits(before[rows]) - entropy_bits(after)
+        expected = gains.bits[rows, j].mean()
+        noise = fall.std() / np.sqrt(len(rows))
+        assert fall.mean() == pytest.approx(expected, rel=0.1, abs=3 * noise)
+        sure = [p[np.arange(len(rows)), y[rows]] for p in (before[rows], after)]
+        learned = np.log2(sure[1] / sure[0])
+        error = learned.std() / np.sqrt(len(rows))
+        assert learned.mean() == pytest.approx(expected, abs=3 * error)
+
+
+def test_sharpness_undoes_a_blur_without_labels(kinds):
+    X, _, bayes, network = kinds
+    hidden = np.where(np.random.default_rng(4).random(X.shape) < 0.3, np.nan, X)
+    honest = fit_sharpness(bayes, network, hidden, n_trials=3000)
+    assert honest == pytest.approx(1.0, abs=0.2)
+
+
+def test_sharpness_is_1_where_nothing_can_be_hidden(kinds):
+    _, _, bayes, network = kinds
+    assert fit_sharpness(bayes, network, [[1.0, np.nan, np.nan]]) == 1.0
+    assert fit_sharpness(bayes, network, [[1.0, 2.0, 3.0]], n_trials=0) == 1.0
+
+
+def test_marginal_probabilities_keep_their_mean_as_measurements_come_in(kinds):
+    X, _, bayes, network = kinds
+    hidden = np.where(np.arange(3) < 2, np.nan, X[:2000])
+    before = marginal_probabilities(bayes, network, hidden).mean(axis=0)
+    hidden[:, 0] = X[:2000, 0]
+    after = marginal_probabilities(bayes, network, hidden).mean(axis=0)
+    np.testing.assert_allclose(after, before, atol=0.02)
+    np.testing.assert_array_equal(marginal_probabilities(bayes, network, X[:5]), bayes(X[:5]))
+
+
+def test_following_the_advice_beats_chance(kinds):
+    X, y, bayes, network = kinds
+    rows = np.full(X.shape, np.nan)
+    rng = np.random.default_rng(3)
+    best = expected_gains(bayes, network, rows[:1]).best[0]
+    assert best == 0
+
+    def loss(columns):
+        shown = rows.copy()
+        shown[np.arange(len(X)), columns] = X[np.arange(len(X)), columns]
+        return -np.log(bayes(shown)[np.arange(len(X)), y]).mean()
+
+    assert loss(np.full(len(X), best)) < loss(rng.integers(3, size=len(X))) - 0.05
+
+
+def test_the_summary_says_which_survey_helps_most_objects():
+    bits = np.array([[0.5, 0.1], [np.nan, 0.3], [0.2, 0.05], [np.nan, np.nan]])
+    first, second = Gains(("sage", "wise"), bits, np.ones(4)).summary()
+    assert first == ("sage", 2, pytest.approx(0.7), pytest.approx(0.35), 2, 2)
+    assert second == ("wise", 3, pytest.approx(0.45), pytest.approx(0.15), 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_points": 1}, "at least two points"),
+        ({"blocks": {"x": [7]}}, "block 'x': the columns must be places from 0 to 2"),
+        ({"blocks": {"x": []}}, "block 'x'"),
+    ],
+)
+def test_mistakes_are_named(normal, options, message):
+    with pytest.raises(DataError, match=message):
+        expected_gains(logistic(1.0), normal, [[np.nan] * 3], **options)

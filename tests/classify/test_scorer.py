@@ -1,0 +1,190 @@
+"""The scorer: what a model file holds, and what it says of a row beside its class."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skyfill.classify.calibration import Calibration, fit_calibration
+from skyfill.classify.outlier import fit_outlier_rule
+from skyfill.classify.prior import estimate_prior, shift_prior
+from skyfill.classify.scorer import Scorer, entropy_bits
+from skyfill.impute import NetworkImputer
+from skyfill.network import learn_mixture
+from skyfill.network.mixture_em import Plan
+from tests.classify.test_classifier import quick, stars
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return quick("both").fit(*stars())
+
+
+@pytest.fixture(scope="module")
+def scorer(classifier):
+    return classifier.scorer_
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return quick("paper").fit(*stars(3000, seed=11)).scorer_
+
+
+def test_the_scorer_says_what_the_classifier_says(classifier, scorer):
+    X, _ = stars(50, seed=1)
+    assert np.array_equal(scorer.probabilities(X), classifier.predict_proba(X))
+    assert np.array_equal(scorer.score(X).probabilities, classifier.predict_proba(X))
+
+
+def test_arrays_bring_the_same_scorer_back(scorer):
+    again = Scorer.from_arrays(scorer.facts(), scorer.arrays(), scorer.network)
+    X, _ = stars(50, seed=1)
+    assert np.array_equal(again.probabilities(X), scorer.probabilities(X))
+    for ours, theirs in zip(again.score(X), scorer.score(X), strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+def test_scoring_needs_no_scikit_learn():
+    code = "import sys, skyfill.model, skyfill.scale; print('sklearn' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("facts", "arrays"),
+    [
+        ({"classes": ["a"]}, {}),
+        ({"classes": ["a", "a", "b"]}, {}),
+        ({"members": []}, {}),
+        ({"calibration": "magic"}, {}),
+        ({}, {"slopes": np.ones(2)}),
+        ({}, {"prior": np.array([0.5, 0.5, 0.0])}),
+        ({}, {"contrasts": np.ones((1, 3))}),
+        ({}, {"contrasts": np.array([[0.0, 1.0, 99.0, 1.0]])}),
+        ({}, {"rule.center": np.ones(2)}),
+        ({}, {"rule.surprise": np.array([2.0, 1.0])}),
+        ({}, {"forests.0.feature": np.zeros(3, np.int32)}),
+    ],
+)
+def test_parts_that_do_not_belong_together_are_refused(scorer, facts, arrays):
+    with pytest.raises(ValueError):  # noqa: PT011 - a model file's reader names the file
+        Scorer.from_arrays(scorer.facts() | facts, scorer.arrays() | arrays, scorer.network)
+
+
+def test_trees_must_fit_their_view(scorer):
+    facts = scorer.facts()
+    facts["members"][0]["view"] = "filled"
+    with pytest.raises(ValueError, match="do not fit the view 'filled'"):
+        Scorer.from_arrays(facts, scorer.arrays(), scorer.network)
+
+
+def test_of_an_object_of_which_nothing_was_seen_only_the_shares_are_known(scorer):
+    nothing = np.full((2, 4), np.nan)
+    assert np.array_equal(scorer.probabilities(nothing), [scorer.shares] * 2)
+    shifted = replace(scorer, prior=np.array([0.2, 0.3, 0.5]))
+    np.testing.assert_allclose(shifted.probabilities(nothing), [[0.2, 0.3, 0.5]] * 2)
+
+
+def test_entropy_is_in_bits():
+    assert entropy_bits(np.array([[0.25] * 4, [1, 0, 0, 0]])).tolist() == [2.0, 0.0]
+
+
+def test_the_share_of_the_gaps_lies_between_none_and_all(scorer):
+    X, _ = stars(60, seed=4, rate=0.4)
+    share = scorer.score(X, n_draws=16).gap_share
+    full = ~np.isnan(X).any(axis=1)
+    assert (share[full] == 0).all()
+    assert ((share >= 0) & (share <= 1)).all()
+    nothing = scorer.score(np.full((1, 4), np.nan), n_draws=64).gap_share[0]
+    assert nothing > share[~full].mean()
+
+
+def test_without_draws_the_share_of_the_gaps_is_unknown(scorer):
+    X = np.array([[0.0, 0.0, 0.0, 0.0], [0.0, np.nan, 0.0, 0.0]])
+    assert np.isnan(scorer.score(X, n_draws=0).gap_share).tolist() == [False, True]
+
+
+def test_objects_unlike_the_training_set_are_flagged_and_others_are_not(judge):
+    X, _ = stars(2000, seed=6, rate=0.3)
+    found = judge.score(X, n_draws=0)
+    assert found.outlier.mean() < 0.01
+    strange = X[:200].copy()
+    strange[:, 0], strange[:, 1] = 6.0, 6.0
+    assert judge.score(strange, n_draws=0).outlier.mean() > 0.9
+
+
+def test_ordinary_objects_are_equally_rarely_flagged_whatever_is_seen_of_them(judge):
+    for rate in (0.0, 0.5, 0.75):
+        X, _ = stars(3000, seed=8, rate=rate)
+        share = 10.0 ** -judge.score(X, n_draws=0).outlier_score
+        assert 0.05 < (share < 0.1).mean() < 0.2
+
+
+def test_the_more_unlikely_the_higher_the_score():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    rule = fit_outlier_rule(X, Plan(1, 5.0), rng)
+    network = learn_mixture(X, n_components=1, n_fits=1).network
+    far = np.column_stack([np.linspace(0.5, 6, 30), np.zeros(30)])
+    scores = rule.score(network, far)
+    assert (np.diff(scores) >= 0).all()
+    assert (np.diff(scores)[:12] > 0).all()
+    # One in a thousand of a two-dimensional normal lies beyond a radius of 3.72.
+    radius = far[rule.flag(scores)][0, 0]
+    assert 2.9 < radius < 4.3
+
+
+def test_a_catalog_without_a_column_makes_its_gaps_uninformative():
+    X, y = stars(400, rate=0.0)
+    rng = np.random.default_rng(0)
+    X[(y == "QSO") & (rng.random(400) < 0.9), 3] = np.nan
+    imputer = NetworkImputer(3, n_fits=1, gaps="informative", shrinkage=5.0, max_iter=500)
+    scorer = quick("forest").set_params(imputer=imputer).fit(X, y).scorer_
+    row = np.array([[0.0, 0.0, 0.0, np.nan]])
+    told, untold = (s.network.responsibilities(row) for s in (scorer, scorer.without([3])))
+    assert not np.allclose(told, untold)
+    ignorable = replace(
+        scorer.network, fits=tuple(f._replace(gap_rates=None) for f in scorer.network.fits)
+    )
+    rates = [np.log1p(-f.gap_rates[:, :3]).sum(axis=1) for f in scorer.network.fits]
+    weights = ignorable.responsibilities(row) * np.exp(rates[0])
+    np.testing.assert_allclose(untold, weights / weights.sum(), rtol=1e-9)
+
+
+@given(st.lists(st.floats(0.05, 1.0), min_size=3, max_size=3))
+def test_shifting_a_prior_and_back_changes_nothing(weights):
+    new = np.array(weights) / sum(weights)
+    old = np.array([0.2, 0.3, 0.5])
+    P = np.array([[0.1, 0.2, 0.7], [0.98, 0.01, 0.01]])
+    np.testing.assert_allclose(shift_prior(shift_prior(P, old, new), new, old), P)
+
+
+def test_an_estimated_prior_is_right_for_exact_posteriors():
+    rng = np.random.default_rng(1)
+    truth = np.array([0.05, 0.95])
+    kind = rng.random(20_000) < truth[1]
+    x = rng.normal(1.5 * kind, 1.0)
+    odds = np.exp(1.5 * x - 1.5**2 / 2)
+    P = np.column_stack([1 / (1 + odds), odds / (1 + odds)])
+    assert estimate_prior(P, np.array([0.5, 0.5])) == pytest.approx(truth, abs=0.01)
+
+
+@given(seed=st.integers(0, 50), slope=st.sampled_from([0.5, 1.0, 2.0]))
+@settings(max_examples=6)
+def test_calibration_undoes_a_known_distortion(seed, slope):
+    rng = np.random.default_rng(seed)
+    truth = rng.dirichlet([1.0, 1.0, 1.0], size=4000)
+    y = (rng.random((4000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
+    bent = truth**slope / (truth**slope).sum(axis=1, keepdims=True)
+    found = fit_calibration(bent, y, np.ones(4000), rng)
+    assert np.abs(found(bent) - truth).mean() < 0.02
+
+
+def test_a_calibration_of_slope_one_without_bias_is_the_identity():
+    P = np.array([[0.2, 0.8], [0.5, 0.5]])
+    same = Calibration("vector", np.ones(2), np.zeros(2))
+    np.testing.assert_allclose(same(P), P)

@@ -1,0 +1,192 @@
+"""`skyfill candidates` and `skyfill publish`: files in, files out, counts, mistakes."""
+
+import json
+
+import numpy as np
+import pytest
+from astropy.io import fits
+from astropy.io.votable import parse_single_table
+from click.testing import CliRunner
+
+from skyfill.catalog import ColumnInfo, Provenance, Role, Table, read_table, write_table
+from skyfill.classify import CatalogClassifier
+from skyfill.cli import main
+from skyfill.impute import NetworkImputer
+from skyfill.model import save_model, train_classifier
+from skyfill.scale import classify_table
+
+
+@pytest.fixture
+def run():
+    return lambda *words: CliRunner().invoke(main, [*map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model, and results that it made of a catalog with gaps."""
+    folder = tmp_path_factory.mktemp("lmc")
+    rng = np.random.default_rng(0)
+    y = np.repeat(["QSO", "RRL", "LPV"], 60)
+    X = rng.normal(size=(180, 3)) + 4 * np.eye(3)[np.repeat([0, 1, 2], 60)]
+    X[rng.random(X.shape) < 0.15] = np.nan
+    columns = {
+        "ID": [f"s{i}" for i in range(180)],
+        "ra": 80 + 0.01 * np.arange(180),
+        "dec": np.full(180, -69.0),
+        "V": X[:, 0],
+        "J": X[:, 1],
+        "tau": X[:, 2],
+        "known": y,
+    }
+    info = {"V": ColumnInfo("mag", "phot.mag;em.opt.V", "Mean V", Role.FEATURE)}
+    info |= {n: ColumnInfo(role=Role.FEATURE) for n in ("J", "tau")}
+    table = Table.from_columns(columns, info=info).with_meta(citation_sage="Meixner 2006")
+    small = CatalogClassifier(
+        "forest", n_trees=30, n_folds=2, imputer=NetworkImputer(3, n_fits=1), random_state=0
+    )
+    model, _ = train_classifier(table, ["V", "J", "tau"], "known", classifier=small)
+    save_model(model, folder / "lmc.skyfill")
+    made = Provenance("skyfill classify lmc.skyfill all.parquet", model=model.identifier)
+    write_table(classify_table(model, table), folder / "classified.parquet", provenance=made)
+    old = {"ID": ["s0", "s1", "s100", "gone"]}
+    write_table(Table.from_columns(old), folder / "kim.csv")
+    by_place = {"RAJ2000": [80.0, 80.01, 10.0], "DEJ2000": [-69.0, -69.0, 5.0]}
+    write_table(Table.from_columns(by_place), folder / "sky.vot")
+    return folder
+
+
+def test_candidates_are_ranked_explained_and_compared(run, folder, tmp_path):
+    done = run(
+        "candidates", folder / "classified.parquet", "--class", "QSO", "--min-probability", 0.7,
+        "--compare", folder / "kim.csv", "--compare", folder / "sky.vot",
+        "--model", folder / "lmc.skyfill", "--missing", tmp_path / "missing.csv",
+        "-o", tmp_path / "quasars.fits",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    table = read_table(tmp_path / "quasars.fits")
+    p = table.numbers("probability")[:, 0]
+    assert (np.diff(p) <= 0).all()
+    assert p.min() >= 0.7
+    assert len(p) > 30
+    assert set(table.column("known").to_pylist()[:20]) == {"QSO"}
+    # V tells quasars here.
+    assert sum("V +" in words for words in table.column("speaks_for").to_pylist()) > len(p) / 2
+    kim, sky = done.stdout.splitlines()
+    assert kim.startswith("kim: 4 entries, by ID: ")
+    assert "1 of another class, 1 not in the results" in kim
+    assert sky.startswith("sky: 3 entries, by position within 1.5 arcsec: ")
+    held = table.column("in_kim").to_pylist()
+    assert sum(held) == sum(name in ("s0", "s1") for name in table.column("ID").to_pylist())
+    missing = read_table(tmp_path / "missing.csv")
+    reasons = dict(zip(missing.column("identifier").to_pylist(),
+                       missing.column("reason").to_pylist(), strict=True))  # fmt: skip
+    assert (reasons["gone"], reasons["s100"]) == ("absent", "other class")
+    assert json.loads(table.meta["provenance"])["model"]
+
+
+def test_counts_as_json(run, folder, tmp_path):
+    done = run(
+        "candidates", folder / "classified.parquet", "--class", "RRL", "--json",
+        "--compare", folder / "kim.csv", "-o", tmp_path / "out.parquet",
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    assert found["rows"] == 180
+    assert found["candidates"] == len(read_table(tmp_path / "out.parquet"))
+    only = found["lists"][0]
+    assert only["matched"] + only["below"] + only["other_class"] + only["absent"] == 4
+    assert only["percent"] == 25 * only["matched"]
+
+
+def test_a_class_without_candidates_gives_an_empty_list(run, folder, tmp_path):
+    write_table(Table.from_columns({"p_QSO": [0.1, 0.2]}), tmp_path / "none.parquet")
+    done = run("candidates", tmp_path / "none.parquet", "--class", "QSO", "-o", tmp_path / "o.csv")
+    assert done.exit_code == 0, done.output
+    assert "0 of 2 objects are QSO" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--class", "AGN"], "no class 'AGN' in the results; the classes are LPV, QSO, RRL"),
+        (["--class", "QSO", "--min-probability", "1.5"], "least probability is 1.5"),
+        (["--class", "QSO", "--compare", "{}/kim.csv", "--id", "star"], "no column 'star'"),
+        (["--class", "QSO", "--compare", "{}/absent.csv"], "absent.csv"),
+        (["--class", "QSO", "--model", "{}/kim.csv"], "not a skyfill model"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_2(run, folder, tmp_path, words, message):
+    words = [word.format(folder) for word in words]
+    done = run("candidates", folder / "classified.parquet", *words, "-o", tmp_path / "o.csv")
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_list_with_neither_identifier_nor_position_is_refused(run, folder, tmp_path):
+    write_table(Table.from_columns({"J": [1.0]}), tmp_path / "odd.csv")
+    done = run(
+        "candidates", folder / "classified.parquet", "--class", "QSO",
+        "--compare", tmp_path / "odd.csv", "-o", tmp_path / "o.csv",
+    )  # fmt: skip
+    assert done.exit_code == 2
+    assert "odd.csv" in done.stderr
+    assert "no position columns" in done.stderr
+
+
+def test_positions_may_have_any_names(run, folder, tmp_path):
+    odd = Table.from_columns({"x": np.deg2rad([80.0]), "y": np.deg2rad([-69.0])})
+    write_table(odd, tmp_path / "odd.csv")
+    done = run(
+        "candidates", folder / "classified.parquet", "--class", "QSO", "--json",
+        "--compare", tmp_path / "odd.csv", "--position", "odd=x:y:rad", "-o", tmp_path / "o.csv",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["lists"][0]["absent"] == 0
+
+
+def test_mission_17_the_published_catalogue_says_what_it_is(run, folder, tmp_path):
+    done = run(
+        "publish", folder / "classified.parquet", "-o", tmp_path / "lmc.fits",
+        "--title", "Variables in the LMC", "--license", "CC-BY-4.0",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    with fits.open(tmp_path / "lmc.fits") as opened:
+        header = opened[1].header
+        names = {header[f"TTYPE{k}"]: k for k in range(1, header["TFIELDS"] + 1)}
+        assert header[f"TUNIT{names['V']}"] == "mag"
+        assert "stat.probability" in str(header[f"TUCD{names['p_QSO']}"])
+        assert len(opened[1].data) == 180
+    text = (tmp_path / "lmc_ReadMe.txt").read_text()
+    assert text.startswith("Variables in the LMC\n")
+    classes = read_table(folder / "classified.parquet").column("class").to_pylist()
+    assert any(line.split()[:2] == ["QSO", str(classes.count("QSO"))] for line in text.splitlines())
+    assert "Probability of class QSO" in text
+    assert "command: skyfill classify lmc.skyfill all.parquet" in text
+    assert "model: " in text
+    assert "Meixner 2006" in text
+    assert "CC-BY-4.0" in text
+
+
+@pytest.mark.parametrize("name", ["lmc.vot", "lmc.parquet"])
+def test_other_formats_keep_values_and_metadata(run, folder, tmp_path, name):
+    assert run("publish", folder / "classified.parquet", "-o", tmp_path / name).exit_code == 0
+    source, table = read_table(folder / "classified.parquet"), read_table(tmp_path / name)
+    assert table.arrow.select(["p_QSO", "class", "V"]).equals(
+        source.arrow.select(["p_QSO", "class", "V"]), check_metadata=False
+    )
+    assert table.info("p_QSO").description == "Probability of class QSO"
+    assert "source_provenance" in table.meta
+    if name.endswith(".vot"):
+        field = parse_single_table(tmp_path / name).get_field_by_id_or_name("class")
+        assert field.ucd == "src.class"
+
+
+def test_publish_fills_in_what_a_csv_has_lost(run, tmp_path):
+    (tmp_path / "plain.csv").write_text("id,class,p_QSO,entropy\na,QSO,0.9,0.4\nb,RRL,0.1,\n")
+    assert run("publish", tmp_path / "plain.csv", "-o", tmp_path / "out.parquet").exit_code == 0
+    table = read_table(tmp_path / "out.parquet")
+    assert table.info("entropy").unit == "bit"
+    assert table.info("class").ucd == "src.class"
+    text = (tmp_path / "out_ReadMe.txt").read_text()
+    assert "does not say how it was made" in text
+    assert "not stated" in text

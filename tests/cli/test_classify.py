@@ -1,0 +1,190 @@
+"""`skyfill train --label` and `skyfill classify`, also with bad input."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
+from skyfill.cli import main
+from skyfill.errors import ModelError
+from skyfill.model import load_model, train
+from skyfill.scale import Scoring, classify_file, classify_table, with_field_prior
+
+INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I", "K")}
+INFO |= {"class": ColumnInfo(role=Role.LABEL), "id": ColumnInfo(role=Role.IDENTIFIER)}
+OPTIONS = ("--components", 2, "--fits", 1, "--method", "forest", "--trees", 10)
+
+
+def stars(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    red = rng.random(n) < 0.4
+    v = rng.normal(18, 1, n)
+    i = v - np.where(red, 2.5, 0.5) + rng.normal(0, 0.2, n)
+    k = i - np.where(red, 2.0, 0.3) + rng.normal(0, 0.2, n)
+    columns = {"V": v, "I": i, "K": k}
+    columns = {name: np.where(rng.random(n) < 0.2, np.nan, x) for name, x in columns.items()}
+    classes = [None if i % 20 == 0 else "LPV" if r else "RRL" for i, r in enumerate(red)]
+    return Table.from_columns({"id": np.arange(n), **columns, "class": classes}, info=INFO)
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("classify")
+    write_table(stars(), folder / "train.parquet")
+    said = run(
+        "train", folder / "train.parquet", "--label", "class", *OPTIONS, "-o",
+        folder / "m.skyfill", "--json",
+    )  # fmt: skip
+    assert said.exit_code == 0, said.output
+    assert "2 classes, 15 rows without a label" in said.stderr
+    assert sum(json.loads(said.stdout)["classes"].values()) == 285
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return load_model(folder / "m.skyfill")
+
+
+RESULTS = ("class", "p_LPV", "p_RRL", "entropy", "gap_share", "outlier", "outlier_score")
+
+
+@pytest.mark.parametrize("extension", ["parquet", "fits", "vot", "csv"])
+def test_a_catalog_is_classified_from_the_command_line(folder, extension):
+    table = stars(200, seed=1).drop(["class"])
+    write_table(table, folder / f"in.{extension}")
+    out = folder / f"out.{extension}"
+    said = run("classify", folder / "m.skyfill", folder / f"in.{extension}", "-o", out, "--json")
+    assert said.exit_code == 0, said.output
+    counts = json.loads(said.stdout)
+    found = read_table(out)
+    assert found.names == (*table.names, *RESULTS)
+    assert counts["rows"] == len(found) == 200
+    truth = np.array(stars(200, seed=1).column("class").to_pylist(), dtype=object)
+    right = np.array(found.column("class").to_pylist(), dtype=object) == truth
+    assert right[truth != None].mean() > 0.9  # noqa: E711 - elementwise
+    np.testing.assert_allclose(found.numbers("p_LPV", "p_RRL").sum(axis=1), 1.0)
+    P = found.numbers("p_LPV", "p_RRL")
+    bits = -(P * np.log2(np.maximum(P, 1e-300))).sum(axis=1)
+    np.testing.assert_allclose(found.numbers("entropy")[:, 0], bits, atol=1e-9)
+    assert counts["classes"]["LPV"] == (P[:, 0] > P[:, 1]).sum()
+
+
+def test_the_output_describes_its_columns_and_where_it_comes_from(folder, model):
+    write_table(stars(20, seed=2), folder / "few.parquet")
+    run("classify", folder / "m.skyfill", folder / "few.parquet", "-o", folder / "few.vot")
+    found = read_table(folder / "few.vot")
+    assert found.info("class").role is Role.LABEL
+    assert found.info("entropy").unit == "bit"
+    assert "Probability of class LPV" in found.info("p_LPV").description
+    assert model.identifier in found.meta["provenance"]
+    assert found.column("class_was").to_pylist() == stars(20, seed=2).column("class").to_pylist()
+
+
+def test_batches_give_what_one_piece_gives(folder, model, monkeypatch):
+    write_table(stars(150, seed=3), folder / "b.parquet")
+    monkeypatch.setattr("skyfill.scale.stream.BATCH_ROWS", 40)
+    done = classify_file(model, folder / "b.parquet", folder / "b.out.parquet")
+    whole = classify_table(model, read_table(folder / "b.parquet"))
+    names = ("p_LPV", "p_RRL", "entropy", "outlier_score")
+    found = read_table(folder / "b.out.parquet")
+    assert done.rows == 150
+    classes = found.column("class").to_pylist()
+    assert done.counts["class.LPV"] == classes.count("LPV")
+    np.testing.assert_allclose(found.numbers(*names), whole.numbers(*names), rtol=1e-12)
+
+
+def test_other_order_units_and_unknown_columns_change_nothing(model):
+    table = stars(60, seed=4)
+    plain = classify_table(model, table).numbers("p_LPV", "entropy")
+    turned = table.select(["K", "class", "V", "id", "I"]).with_column("junk", np.zeros(60))
+    assert np.array_equal(classify_table(model, turned).numbers("p_LPV", "entropy"), plain)
+    milli = table.with_column("V", table.numbers("V")[:, 0] * 1000).with_info("V", unit="mmag")
+    np.testing.assert_allclose(classify_table(model, milli).numbers("p_LPV", "entropy"), plain)
+
+
+def test_a_feature_that_the_catalog_lacks_is_a_gap_with_a_warning(folder, model):
+    table = stars(60, seed=5)
+    write_table(table.drop(["K", "class"]), folder / "noK.parquet")
+    said = run("classify", folder / "m.skyfill", folder / "noK.parquet", "-o", folder / "o.parquet")
+    assert said.exit_code == 0
+    assert "lacks K: gaps in every row" in said.stderr
+    found = read_table(folder / "o.parquet")
+    assert "K" not in found.names
+    empty = table.with_column("K", np.full(60, np.nan))
+    expected = classify_table(model, empty).numbers("p_LPV")
+    if model.network.fits[0].gap_rates is None:
+        assert np.array_equal(found.numbers("p_LPV"), expected)
+
+
+def test_a_prior_of_the_field_is_given_or_estimated(folder, model):
+    write_table(stars(100, seed=6), folder / "p.parquet")
+    words = ("classify", folder / "m.skyfill", folder / "p.parquet", "-o", folder / "p.out.parquet")
+    assert run(*words).exit_code == 0
+    plain = read_table(folder / "p.out.parquet").numbers("p_LPV")
+    assert run(*words, "--prior", "LPV=0.001,RRL=0.999").exit_code == 0
+    assert (read_table(folder / "p.out.parquet").numbers("p_LPV") < plain).all()
+    said = run(*words, "--prior", "estimate")
+    assert "estimated shares: LPV 0." in said.stderr
+    share = with_field_prior(model, folder / "p.parquet").scorer.prior[0]
+    assert 0.2 < share < 0.6
+
+
+def test_draws_marginalize_and_gap_share_can_be_left_out(model):
+    table = stars(50, seed=7)
+    found = classify_table(model, table, Scoring(n_draws=0, marginalize=20))
+    gaps = np.isnan(table.numbers("V", "I", "K")).any(axis=1)
+    assert (np.isnan(found.numbers("gap_share")[:, 0]) == gaps).all()
+    assert not np.array_equal(found.numbers("p_LPV"), classify_table(model, table).numbers("p_LPV"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--label", "kind"), "no column 'kind'"),
+        (("--label", "class", "--features", "V,id"), "'id' has the role identifier"),
+        (("--label", "class", "--features", "V,class"), "'class' has the role label"),
+        (("--trees", "5"), "needs --label COLUMN"),
+        (("--label", "class", "--prior", "LPV"), "write CLASS=NUMBER"),
+        (("--label", "class", "--prior", "QSO=1,RRL=2"), "class 'QSO' is not in both"),
+    ],
+)
+def test_mistakes_in_training_are_named(folder, words, message):
+    said = run("train", folder / "train.parquet", *words, *OPTIONS[:4], "-o", folder / "x.skyfill")
+    assert said.exit_code == 2
+    assert message in " ".join(said.stderr.split())
+    assert not (folder / "x.skyfill").exists()
+
+
+def test_one_class_is_refused_and_few_objects_are_told(folder):
+    table = stars()
+    one = table.with_column("class", ["RRL"] * 300)
+    write_table(one, folder / "one.parquet")
+    words = ("train", folder / "one.parquet", "--label", "class", *OPTIONS, "-o")
+    said = run(*words, folder / "one.skyfill")
+    assert said.exit_code == 2
+    assert "all labels are of one class, RRL" in said.stderr
+    three = ["QSO"] * 3 + table.column("class").to_pylist()[3:]
+    write_table(table.with_column("class", three), folder / "one.parquet")
+    said = run(*words, folder / "three.skyfill")
+    assert said.exit_code == 0, said.output
+    assert "warning: class QSO has 3 objects" in said.stderr
+
+
+def test_a_model_without_labels_cannot_classify_and_says_so(folder):
+    plain, _ = train(stars(), ["V", "I"], n_components=1, n_fits=1)
+    with pytest.raises(ModelError, match="trained without labels"):
+        classify_table(plain, stars(5))
+
+
+def test_a_catalog_with_none_of_the_features_is_refused(folder):
+    write_table(Table.from_columns({"x": [1.0]}), folder / "x.csv")
+    said = run("classify", folder / "m.skyfill", folder / "x.csv", "-o", folder / "x.out.csv")
+    assert said.exit_code == 2
+    assert "has none of the model's features (V, I, K)" in said.stderr

@@ -1,0 +1,88 @@
+"""Progress: a bar on a terminal, lines in a log, nothing for those who want quiet."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from skyfill.catalog import Table, write_table
+from skyfill.cli import main, progress
+from skyfill.cli.progress import log_lines
+from skyfill.model import save_model, train
+
+COLOR = re.compile(r"\x1b\[[\d;]*3[1-7]")
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("progress")
+    V = np.linspace(15, 19, 200)
+    K = np.where(np.arange(200) % 5, V - 2, np.nan)
+    table = Table.from_columns({"V": V, "K": K})
+    write_table(table, folder / "stars.parquet")
+    save_model(train(table, ["V", "K"], n_components=1, n_fits=1)[0], folder / "m.skyfill")
+    return [
+        "impute", str(folder / "m.skyfill"), str(folder / "stars.parquet"),
+        "-o", str(folder / "filled.parquet"),
+    ]  # fmt: skip
+
+
+def on_terminal(words, **environment):
+    """What a terminal of 120 columns gets to see on stderr."""
+    ours, theirs = os.openpty()
+    code = "from skyfill.cli import main; main(prog_name='skyfill')"
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **environment}
+    for name in {"NO_COLOR", "FORCE_COLOR"} - {*environment}:
+        environment.pop(name, None)
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *words], stderr=theirs, stdout=subprocess.PIPE, env=environment
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        while part := _read(ours):
+            seen += part
+    os.close(ours)
+    assert process.returncode == 0, seen
+    return seen.decode()
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def test_a_terminal_shows_a_bar_with_rows_in_color(words):
+    seen = on_terminal(words)
+    assert "200/200" in seen
+    assert COLOR.search(seen)
+    assert "40 gaps in 200 rows filled" in seen
+
+
+def test_no_color_is_respected(words):
+    seen = on_terminal(words, NO_COLOR="1")
+    assert "200/200" in seen
+    assert not COLOR.search(seen)
+
+
+def test_quiet_means_no_bar_either(words):
+    assert on_terminal([*words, "-q"]) == ""
+
+
+def test_a_log_gets_plain_lines(words, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_PER_LINE", 0.0)
+    said = CliRunner().invoke(main, words)
+    assert re.search(r"^filling: 200 rows, [\d,]+/s$", said.stderr, re.MULTILINE)
+    assert "\x1b" not in said.stderr
+
+
+def test_a_log_gets_a_line_now_and_then_not_for_every_part(capsys):
+    tell = log_lines("filling", "rows", 1000)
+    for _ in range(100):
+        tell(10)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,328 @@
+"""Cross-validation of classifiers: no leak, the same folds, tables, differences, surveys."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.naive_bayes import GaussianNB
+
+from skyfill.catalog import Table
+from skyfill.errors import DataError
+from skyfill.evaluate import (
+    ClassComparison,
+    FilledClassifier,
+    OutOfFold,
+    class_table,
+    classifiers,
+    confusion_table,
+    cross_validate,
+    difference_table,
+    summary_table,
+    survey_columns,
+    without_surveys,
+)
+from skyfill.evaluate.class_methods import METHODS
+from skyfill.evaluate.folds import as_codes, deal_folds
+from skyfill.impute import MeanImputer
+
+
+class Spy(ClassifierMixin, BaseEstimator):
+    """Remembers which rows (first column) it was fitted on; the shares of classes as opinion."""
+
+    fitted = []
+
+    def fit(self, X, y):
+        type(self).fitted.append(set(X[:, 0].tolist()))
+        self.classes_, counts = np.unique(y, return_counts=True)
+        self.shares_ = counts / counts.sum()
+        return self
+
+    def predict_proba(self, X):
+        assert not self.fitted[-1] & set(X[:, 0].tolist())
+        return np.tile(self.shares_, (len(X), 1))
+
+
+def bayes():
+    return FilledClassifier(MeanImputer(), GaussianNB())
+
+
+@pytest.fixture(scope="module")
+def stars():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["QSO", "RRL", "CEPH"], [30, 120, 60])
+    X = rng.normal(size=(210, 3))
+    X[:, 0] += 3.0 * (y == "QSO")
+    X[:, 2] += 2.5 * (y == "CEPH")
+    X[rng.random(X.shape) < 0.2] = np.nan
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def found(stars):
+    return cross_validate(*stars, {"bayes": bayes, "spy": Spy}, folds=5, repeats=2)
+
+
+def test_no_object_is_classified_by_what_learned_from_it():
+    Spy.fitted = []
+    X = np.arange(40.0)[:, None]
+    cross_validate(X, ["a", "b"] * 20, {"spy": Spy}, folds=4, repeats=3)
+    assert len(Spy.fitted) == 12
+    assert all(len(rows) == 30 for rows in Spy.fitted)
+
+
+def test_labels_that_have_nothing_to_do_with_the_features_stay_at_chance():
+    rng = np.random.default_rng(3)
+    y = rng.choice(["a", "b"], 200)
+    noise = rng.normal(size=(200, 2))
+    noise[rng.random(noise.shape) < 0.3] = np.nan
+    found = cross_validate(noise, y, {"bayes": bayes}, folds=10)
+    assert found.mean("accuracy", "bayes").value < 0.62
+
+
+@given(
+    st.lists(st.sampled_from("abc"), min_size=6, max_size=80),
+    st.integers(2, 6),
+    st.integers(0, 99),
+)
+def test_folds_are_even_in_all_and_within_each_class(labels, folds, seed):
+    codes, classes = as_codes(labels)
+    dealt = deal_folds(codes, folds, np.random.default_rng(seed))
+    for rows in (codes >= 0, *(codes == c for c in range(len(classes)))):
+        counts = np.bincount(dealt[rows], minlength=folds)
+        assert counts.max() - counts.min() <= 1
+
+
+def test_folds_follow_the_seed_and_not_the_methods(stars):
+    def probabilities(methods, seed):
+        found = cross_validate(*stars, methods, folds=3, rng=seed)
+        return found.of("bayes")[0].probabilities
+
+    alone = probabilities({"bayes": bayes}, 1)
+    np.testing.assert_array_equal(alone, probabilities({"spy": Spy, "bayes": bayes}, 1))
+    assert not np.array_equal(alone, probabilities({"bayes": bayes}, 2))
+
+
+def test_every_labelled_object_gets_probabilities_in_every_repeat(found, stars):
+    assert found.classes == ("CEPH", "QSO", "RRL")
+    assert len(found.runs) == 4
+    for run in found.runs:
+        assert run.probabilities.shape == (210, 3)
+        np.testing.assert_allclose(run.probabilities.sum(axis=1), 1)
+
+
+def test_objects_without_label_are_not_scored_but_teach_to_fill(stars):
+    X, y = stars
+    some = y.astype(object)
+    some[::3] = [None] * 30 + [float("nan")] * 20 + [" "] * 20
+    seen = []
+
+    class Listener(FilledClassifier):
+        def fit(self, X, y):
+            seen.append((len(X), sum(label is None for label in y)))
+            return super().fit(X, y)
+
+    found = cross_validate(
+        X, some, {"l": lambda: Listener(MeanImputer(), GaussianNB()), "nb": Spy}, folds=5
+    )
+    assert len(found.truth) == 140
+    assert found.rows.tolist() == [i for i in range(210) if i % 3]
+    assert all(missing == 70 for _, missing in seen)
+
+
+def test_tables_may_be_given_in_place_of_arrays(stars):
+    X, y = stars
+    table = Table.from_columns({f"x{j}": X[:, j] for j in range(3)})
+    one, two = (cross_validate(A, y, {"bayes": bayes}, folds=3) for A in (X, table))
+    np.testing.assert_array_equal(one.runs[0].probabilities, two.runs[0].probabilities)
+
+
+def test_mission_13_precision_recall_and_f_of_two_methods_side_by_side(found):
+    lines = class_table(found).splitlines()
+    assert lines[0] == ("| class | n | bayes precision | recall | F | spy precision | recall | F |")
+    assert lines[3].startswith("| QSO | 30 | **0.")
+    assert [line.split(" | ")[0] for line in lines[-2:]] == [
+        "| weighted average",
+        "| macro average",
+    ]
+    # The spy says the most frequent class of all: 120 of 210 are right.
+    assert lines[4].endswith("| 0.571 | **1.000** | 0.727 |")
+    assert found.mean("accuracy", "spy").value == pytest.approx(120 / 210)
+
+
+def test_the_summary_has_the_best_in_bold_and_errors(found):
+    lines = summary_table(found).splitlines()
+    head = "| method | accuracy | macro f | weighted f | log loss | brier | ece | seconds |"
+    assert lines[0] == head
+    assert lines[2].startswith("| bayes | **0.")
+    assert lines[2].count("±") == 6
+    assert "**" in lines[3].split(" | ")[6]  # the shares of the classes are well calibrated
+
+
+def test_differences_are_paired(found):
+    text = difference_table(found, "spy").splitlines()[2]
+    assert text.startswith("| bayes minus spy | **+0.")
+    gap = found.difference("log_loss", "bayes", "spy")
+    both = (found.mean("log_loss", m).value for m in ("bayes", "spy"))
+    assert gap.value == pytest.approx(next(both) - next(both))
+    assert gap.low < gap.value < gap.high < 0
+    assert found.difference("log_loss", "spy", "spy") == (0, 0, 0)
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    # Two methods that are right with chance 0.8 and 0.7, independently: the difference is 0.1.
+    rng = np.random.default_rng(5)
+    inside = []
+    for _ in range(60):
+        right = rng.random((2, 300)) < [[0.8], [0.7]]
+        runs = tuple(
+            OutOfFold(name, 0, np.column_stack([r, 1.0 - r]).astype(float), 0, 0)
+            for name, r in zip("ab", right, strict=True)
+        )
+        found = ClassComparison(("x", "y"), np.zeros(300, dtype=np.int64), runs, np.arange(300))
+        gap = found.difference("accuracy", "a", "b")
+        inside.append(gap.low <= 0.1 <= gap.high)
+    assert 0.85 <= np.mean(inside) <= 1.0
+
+
+def test_curves_agree_with_scikit_learn(found):
+    truth = found.truth == found.classes.index("QSO")
+    p = found.of("bayes")[0].probabilities[:, 1]
+    assert found.roc("bayes", "QSO").area == pytest.approx(roc_auc_score(truth, p))
+    area = found.precision_recall("bayes", "QSO").area
+    assert area == pytest.approx(average_precision_score(truth, p))
+
+
+def test_reliability_of_a_class_or_of_the_best_class(found):
+    assert found.reliability("spy").share[8] == pytest.approx(120 / 210)
+    assert found.reliability("spy", "QSO").share[2] == pytest.approx(30 / 210)
+
+
+def test_confusion_counts_every_object(found):
+    assert found.confusion("spy").sum() == 210
+    assert confusion_table(found, "spy").splitlines()[3] == "| QSO | 0 | 0 | 30 |"
+
+
+def test_json_holds_scores_differences_confusion_and_reliability(found):
+    facts = json.loads(found.to_json())
+    assert facts["support"] == [60, 30, 120]
+    first, second = facts["methods"]
+    assert first["minus_first"]["brier"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+    assert second["by_class"][1]["roc_area"] == pytest.approx(0.5, abs=0.1)
+    assert np.sum(second["confusion"]) == 210
+
+
+def test_a_subset_scores_some_objects(found):
+    keep = np.zeros(210, dtype=bool)
+    keep[:30] = True
+    part = found.subset(keep)
+    assert part.truth.tolist() == [1] * 30
+    assert part.mean("accuracy", "spy").value == 0
+    assert "| QSO | 30 |" in class_table(part)
+    assert "| RRL | 0 | – | – | – | – | – | – |" in class_table(part)
+    json.loads(part.to_json())
+
+
+def test_comparisons_of_other_objects_do_not_add(found):
+    with pytest.raises(DataError, match="not of the same objects"):
+        _ = found + found.subset(np.arange(210) < 100)
+
+
+def test_mission_14_with_and_without_the_columns_of_a_survey(stars):
+    X, y = stars
+    methods = {"bayes": bayes}
+    found = cross_validate(X, y, methods, folds=5)
+    parts = without_surveys(X, y, methods, columns=[0], found=found, folds=5)
+    assert list(parts) == ["all", "matched", "unmatched"]
+    assert parts["all"].methods == ("bayes", "bayes without")
+    matched = parts["matched"]
+    # Only the survey's column tells quasars: without it their recall falls where it was measured,
+    recall = {m: matched.by_class(m).recall[1] for m in matched.methods}
+    assert recall["bayes without"] < 0.2
+    assert recall["bayes"] > 0.6
+    # and for those that it does not have, the other columns say about the same in both.
+    gap = parts["unmatched"].difference("accuracy", "bayes without", "bayes")
+    assert abs(gap.value) < 0.1
+    assert len(parts["matched"].truth) + len(parts["unmatched"].truth) == 210
+
+
+def test_columns_of_a_survey_by_suffix_or_by_name():
+    names = ["V", "V_sage", "m36_sage"]
+    assert survey_columns(names, "sage") == [1, 2]
+    assert survey_columns(names, "V") == [0]
+    with pytest.raises(DataError, match="no feature 'wise'"):
+        survey_columns(names, "wise")
+
+
+def test_nothing_may_be_left_without_columns(stars):
+    X, y = stars
+    found = cross_validate(X, y, {"spy": Spy}, folds=3)
+    with pytest.raises(DataError, match="nothing is left"):
+        without_surveys(X, y, {"spy": Spy}, columns=[0, 1, 2], found=found, folds=3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "message"),
+    [
+        (["a"] * 20, {}, "two classes or more are needed, the labels name only 'a'"),
+        ([None] * 20, {}, "the labels name none"),
+        (["a"] * 19 + ["b"], {}, "class 'b' has 1 object"),
+        (["a", "b"] * 9, {}, "18 labels for 20 rows"),
+        (["a", "b"] * 10, {"folds": 21}, "21 folds for 20 labelled objects"),
+        (["a", "b"] * 10, {"repeats": 0}, "repeats must be at least 1"),
+        (["a", "b"] * 10, {"methods": {}}, "no methods to compare"),
+    ],
+)
+def test_mistakes_are_named(labels, options, message):
+    options = {"methods": {"spy": Spy}, "folds": 5} | options
+    with pytest.raises(DataError, match=message):
+        cross_validate(np.ones((20, 1)) * np.arange(20)[:, None], labels, **options)
+
+
+def test_a_class_of_three_objects_is_classified_in_ten_folds():
+    X = np.arange(43.0)[:, None]
+    found = cross_validate(X, ["a"] * 40 + ["b"] * 3, {"spy": Spy}, folds=10)
+    assert found.by_class("spy").support.tolist() == [40, 3]
+    assert (found.runs[0].probabilities > 0).all()
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_method_classifies_objects_with_gaps(name, stars):
+    X, y = stars
+    model = classifiers([name])[name]()
+    small = {"n_trees": 20, "n_rounds": 10, "n_estimators": 20, "max_iter": 3}
+    small |= {"classifier__n_estimators": 20, "imputer__n_estimators": 5, "random_state": 0}
+    known = model.get_params()
+    model.set_params(**{key: value for key, value in small.items() if key in known})
+    if name == "skyfill":
+        from skyfill.impute import NetworkImputer
+
+        model.set_params(imputer=NetworkImputer(2, n_fits=1), n_folds=2)
+    p = model.fit(X, y).predict_proba(X)
+    assert (p.shape, np.isfinite(p).all()) == ((210, 3), True)
+    assert (model.classes_[p.argmax(axis=1)] == y).mean() > 0.6
+
+
+def test_an_unknown_method_is_named_with_those_there_are():
+    with pytest.raises(DataError, match="no method 'magic'; the methods are mean, mixture"):
+        classifiers(["magic"])
+
+
+def test_figures_show_every_method_and_class(found, tmp_path):
+    matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    from skyfill.evaluate.class_figures import draw_classification
+
+    figure = draw_classification(found)
+    texts = [t.get_text() for t in figure.axes[0].get_legend().get_texts()]
+    assert texts == ["bayes", "spy"]
+    assert [t.get_text() for t in figure.axes[5].get_yticklabels()] == ["CEPH", "QSO", "RRL"]
+    assert len(figure.axes[3].lines) == 3
+    figure.savefig(tmp_path / "all.png")
+    assert (tmp_path / "all.png").stat().st_size > 10_000
+    pyplot.close("all")

@@ -1,0 +1,93 @@
+"""The page's own inference against the library's."""
+
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from skyfill.network import learn_mixture
+from skyfill.report.engine import axis_of, export_network
+from skyfill.report.packing import to_script
+
+LEVELS = [0.05, 0.5, 0.95]
+RUN = """([rows, levels]) => {
+  const engine = new Engine(DATA.engine);
+  return rows.map((row) => {
+    const told = engine.condition(Float64Array.from(row, (v) => v === null ? NaN : v));
+    return told.lost.map((j) => {
+      const { mean, sd } = engine.moments(told, j);
+      return [j, mean, sd, ...levels.map((level) => engine.quantile(told, j, level))];
+    });
+  });
+}"""
+
+
+def with_gaps(X, rng, share=0.5):
+    return np.where(rng.random(X.shape) < share, np.nan, X)
+
+
+@pytest.fixture(scope="module")
+def table(catalog):
+    return catalog.numbers("V", "I", "depth", "J", "K", "period", "spots")
+
+
+def plan(**options):
+    return {"n_components": 2, "n_fits": 2, **options}
+
+
+@pytest.fixture
+def run(browser):
+    """Run the page's engine, alone, on rows of a table."""
+    page = browser.new_page()
+    folder = files("skyfill.report") / "page"
+    scripts = "".join((folder / f"{name}.js").read_text() for name in ("base", "engine"))
+
+    def posterior(network, rows):
+        payload = to_script({"engine": export_network(network)})
+        page.set_content(
+            f'<script type="application/json" id="payload">{payload}</script>'
+            f"<script>{scripts}</script>"
+        )
+        plain = [[None if np.isnan(v) else v for v in row] for row in rows]
+        return page.evaluate(RUN, [plain, LEVELS])
+
+    yield posterior
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        plan(),
+        plan(gaps="informative", n_components=3),
+        plan(margins=False),
+        plan(n_components=1, n_fits=1),
+        plan(arcs="own"),
+    ],
+    ids=["full", "informative", "linear", "gaussian", "arcs"],
+)
+def test_posteriors_in_the_page_are_those_of_the_library(run, table, options):
+    network = learn_mixture(table, **options).network
+    rng = np.random.default_rng(3)
+    rows = with_gaps(table[:40], rng)
+    # Nothing seen, everything seen, and values far beyond all that was learned.
+    rows = np.vstack([rows, np.full((1, 7), np.nan), np.nan_to_num(table[:1], nan=1.0)])
+    rows = np.vstack([rows, with_gaps(table[:5] * 3 - 40, rng)])
+    post, quantiles = network.posterior(rows), network.quantiles(rows, LEVELS)
+    for r, told in enumerate(run(network, rows)):
+        assert [int(cell[0]) for cell in told] == np.flatnonzero(np.isnan(rows[r])).tolist()
+        for cell in told:
+            j = int(cell[0])
+            scale = max(1.0, abs(post.mean[r, j]))
+            assert cell[1] == pytest.approx(post.mean[r, j], abs=1e-6 * scale)
+            assert cell[2] == pytest.approx(post.sd[r, j], abs=1e-6 * scale)
+            reach = max(np.ptp(quantiles[:, r, j]), 1.0)
+            np.testing.assert_allclose(cell[3:], quantiles[:, r, j], atol=1e-3 * reach)
+
+
+def test_axes_hold_nearly_all_values(model, table):
+    for margin, values in zip(model.network.margins, table.T, strict=True):
+        axis, seen = axis_of(margin), values[~np.isnan(values)]
+        assert np.mean((seen >= axis["low"]) & (seen <= axis["high"])) > 0.98
+    assert axis_of(model.network.margins[5])["log"]
+    assert not axis_of(model.network.margins[0])["log"]

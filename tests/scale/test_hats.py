@@ -1,0 +1,316 @@
+"""HATS catalogues through LSDB give what one machine gives, row for row."""
+
+import json
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skyfill.catalog import ColumnInfo, Provenance, Role, Table
+from skyfill.classify import CatalogClassifier
+from skyfill.errors import CatalogError
+from skyfill.impute import NetworkImputer
+from skyfill.model import save_model, train, train_classifier
+from skyfill.scale import Scoring, classify_table, fill_table, hats
+from skyfill.scale.cluster import open_client
+from skyfill.scale.dispatch import (
+    column_names,
+    input_files,
+    is_distributed,
+    read_columns,
+    score_distributed,
+)
+from skyfill.scale.hats import fill_hats, score_frame, score_hats
+from skyfill.scale.hats_match import match_hats
+from skyfill.scale.hats_store import hats_files, is_hats, open_hats, read_hats_table, write_hats
+from skyfill.scale.partitions import plan_parts
+from skyfill.scale.work import Classifying, Filling, Job, worker_model
+from skyfill.sky import MatchRules, Survey, join_surveys
+
+pytest.importorskip("lsdb", reason="needs LSDB: pip install skyfill[lsdb]", exc_type=ImportError)
+
+# LSDB 0.11 itself uses what pandas 3.1 deprecates.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
+
+
+def make_table(n=1500, seed=0):
+    rng = np.random.default_rng(seed)
+    v = rng.normal(18, 1, n)
+    i = np.where(rng.random(n) < 0.3, np.nan, v - 0.8 + rng.normal(0, 0.2, n))
+    columns = {
+        "id": np.arange(n),
+        "ra": rng.uniform(75, 85, n),
+        "dec": rng.uniform(-72, -66, n),
+        "V": v,
+        "I": i,
+        "name": [f"star {k}" for k in range(n)],
+    }
+    table = Table.from_columns(columns, info=INFO)
+    return table.with_reasons("I", [None if np.isfinite(x) else "unmatched" for x in i])
+
+
+@pytest.fixture(scope="module")
+def model_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "m.skyfill"
+    save_model(train(make_table(400), ["V", "I"], n_components=2, n_fits=1)[0], path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(model_path):
+    return worker_model(str(model_path), "")
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hats") / "stars"
+    write_hats(make_table(), folder, partition_rows=300)
+    return folder
+
+
+def by_id(table):
+    order = np.argsort(table.numbers("id")[:, 0])
+    return table.arrow.take(pa.array(order)).combine_chunks()
+
+
+def test_a_table_comes_back_from_a_hats_catalog_with_units_roles_and_rows(catalog):
+    found, table = read_hats_table(catalog), make_table()
+    assert len(open_hats(catalog).get_healpix_pixels()) > 4
+    assert found.info("V").unit == "mag"
+    assert found.info("I_gap").role is Role.REASON
+    assert by_id(found).equals(table.arrow.combine_chunks())
+    assert sum(part.rows for part in plan_parts(hats_files(catalog))) == len(table)
+
+
+def test_a_filled_hats_catalog_holds_the_rows_of_one_machine(model, model_path, catalog, tmp_path):
+    out = f"hats://{tmp_path}/filled"
+    made = Provenance("by hand", model=model.identifier)
+    rows, filled = fill_hats(model_path, f"hats://{catalog}", out, provenance=made)
+    expected = fill_table(model, make_table())
+    found = read_hats_table(out)
+    assert by_id(found).equals(expected.arrow.combine_chunks())
+    assert (rows, filled) == (1500, int(np.isnan(make_table().numbers("I")).sum()))
+    for name in ("V", "I", "I_sd", "I_gap", "I_was"):
+        assert found.info(name) == expected.info(name)
+    assert json.loads(found.meta["provenance"])["model"] == model.identifier
+    opened = open_hats(out)
+    assert opened.hc_structure.catalog_info.extra_dict()["skyfill_model"] == model.identifier
+    assert len(opened.margin.compute(progress_bar=False)) == len(
+        open_hats(catalog).margin.compute(progress_bar=False)
+    )
+    assert [p.name for p in tmp_path.iterdir()] == ["filled"]
+
+
+@dataclass(frozen=True)
+class KillOnce:
+    """Fill, but kill the process that works on the partition with a given value: once."""
+
+    marker: str
+    victim: float
+
+    def __call__(self, model, table, place):
+        done = Filling()(model, table, place)
+        if self.victim in table.numbers("V") and not Path(self.marker).exists():
+            Path(self.marker).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return done
+
+
+def test_two_workers_of_which_one_is_killed_give_the_same_catalog(
+    model, model_path, catalog, tmp_path
+):
+    work = KillOnce(str(tmp_path / "killed"), float(make_table().numbers("V")[700, 0]))
+    with open_client("local", n_workers=2):
+        score_hats(model_path, catalog, tmp_path / "out", work=work)
+    assert (tmp_path / "killed").exists()
+    expected = fill_table(model, make_table())
+    assert by_id(read_hats_table(tmp_path / "out")).equals(expected.arrow.combine_chunks())
+
+
+def test_an_empty_partition_gives_the_columns_and_types_of_a_full_one(model_path, catalog):
+    from hats import HealpixPixel
+
+    opened = open_hats(catalog)
+    job = Job.of(model_path, Filling())
+    used = hats._used_schema(opened, job, catalog)
+    full = opened.partitions[0].compute(progress_bar=False)
+    empty = score_frame(full.iloc[:0], HealpixPixel(1, 1), job, used)
+    done = score_frame(full, HealpixPixel(1, 1), job, used)
+    assert len(empty) == 0
+    assert len(done) == len(full) > 0
+    assert (empty.dtypes == done.dtypes).all()
+    assert (score_frame(opened.meta, None, job, used).dtypes == done.dtypes).all()
+    assert done.index.equals(full.index)
+
+
+def test_partitions_that_a_query_has_emptied_are_filled_and_left_out(
+    model, model_path, catalog, tmp_path, monkeypatch
+):
+    south = open_hats(catalog).query("dec < -70.5")
+    monkeypatch.setattr(hats, "open_hats", lambda path: south)
+    rows, _ = fill_hats(model_path, catalog, tmp_path / "out")
+    monkeypatch.undo()
+    table = make_table()
+    keep = table.numbers("dec")[:, 0] < -70.5
+    expected = fill_table(model, Table(table.arrow.filter(pa.array(keep)))).arrow
+    assert rows == keep.sum()
+    assert by_id(read_hats_table(tmp_path / "out")).equals(expected.combine_chunks())
+    assert len(open_hats(tmp_path / "out").get_healpix_pixels()) < len(south.get_healpix_pixels())
+
+
+def test_nan_is_a_gap_like_null_and_stays_nan_in_columns_that_are_not_filled(
+    model, model_path, tmp_path
+):
+    import lsdb
+    import pandas as pd
+
+    table = make_table(200)
+    frame = table.drop(["I_gap"]).arrow.to_pandas(types_mapper=pd.ArrowDtype)
+    lost = np.flatnonzero(np.isnan(table.numbers("I")[:, 0]))
+    cells = table.numbers("I")[:, 0]
+    mask = np.isin(np.arange(200), lost[::2])  # half of the gaps are null, half NaN
+    frame["I"] = pd.arrays.ArrowExtensionArray(pa.array(cells, mask=mask))
+    frame["extra"] = pd.arrays.ArrowExtensionArray(pa.array([np.nan, None] * 100, pa.float32()))
+    made = lsdb.from_dataframe(frame, margin_threshold=10, catalog_name="nans")
+    made.write_catalog(tmp_path / "nans", progress_bar=False)
+    _, filled = fill_hats(model_path, tmp_path / "nans", tmp_path / "out")
+    assert filled == lost.size
+    found = pq.read_table(hats_files(tmp_path / "out")[0]).sort_by("id")
+    expected = fill_table(model, table)
+    assert np.array_equal(found.column("I").to_numpy(), expected.numbers("I")[:, 0])
+    extra = found.column("extra")
+    assert extra.type == pa.float32()
+    assert extra.null_count == 100
+    assert np.isnan(extra.drop_null().to_numpy()).all()
+
+
+def test_an_interrupted_run_is_resumed_and_a_finished_one_is_not_overwritten(
+    model, model_path, catalog, tmp_path
+):
+    work = FailOnce(str(tmp_path / "failed"), float(make_table().numbers("V")[700, 0]))
+    with pytest.raises(RuntimeError, match="power cut"):
+        score_hats(model_path, catalog, tmp_path / "out", work=work)
+    assert not (tmp_path / "out").exists()
+    rows, _ = score_hats(model_path, catalog, tmp_path / "out", work=work, resume=True)
+    assert rows == 1500
+    expected = fill_table(model, make_table()).arrow.combine_chunks()
+    assert by_id(read_hats_table(tmp_path / "out")).equals(expected)
+    with pytest.raises(CatalogError, match="exists; choose another folder"):
+        fill_hats(model_path, catalog, tmp_path / "out")
+
+
+@dataclass(frozen=True)
+class FailOnce:
+    marker: str
+    victim: float
+
+    def __call__(self, model, table, place):
+        if self.victim in table.numbers("V") and not Path(self.marker).exists():
+            Path(self.marker).touch()
+            raise RuntimeError("power cut")
+        return Filling()(model, table, place)
+
+
+def test_mistakes_are_said_in_one_line(model_path, catalog, tmp_path):
+    with pytest.raises(CatalogError, match="there is no such folder"):
+        fill_hats(model_path, tmp_path / "none", tmp_path / "out")
+    (tmp_path / "plain").mkdir()
+    with pytest.raises(CatalogError, match="not a HATS catalogue"):
+        fill_hats(model_path, tmp_path / "plain", tmp_path / "out")
+    write_hats(make_table(20).drop(["V", "I", "I_gap"]), tmp_path / "other")
+    with pytest.raises(CatalogError, match="none of the model's features"):
+        fill_hats(model_path, tmp_path / "other", tmp_path / "out")
+    lost = make_table(20).with_column("ra", [None, *[80.0] * 19])
+    with pytest.raises(CatalogError, match="row 1 has no position"):
+        write_hats(lost, tmp_path / "lost")
+    hours = make_table(20).with_info("ra", unit="hourangle")
+    hours = hours.with_column("ra", make_table(20).numbers("ra")[:, 0] / 15)
+    with pytest.raises(CatalogError, match="not in degrees"):
+        write_hats(hours, tmp_path / "hours")
+    with pytest.raises(CatalogError, match="its margin is 10 arcsec wide"):
+        match_hats(catalog, catalog, tmp_path / "out", name="b", radius_arcsec=8.0)
+    assert is_hats("hats://a")
+    assert not is_hats(tmp_path)
+
+
+RADIUS = 200.0
+
+
+def crowded(n, seed):
+    """Stars so dense that many want the same neighbor, also across borders of partitions."""
+    rng = np.random.default_rng(seed)
+    ra, dec = rng.uniform(75, 85, n), rng.uniform(-72, -66, n)
+    ra[-5:], dec[-5:] = ra[:5], dec[:5]  # equal positions: the first row wins
+    magnitude = {"J": ColumnInfo(unit="mag", role=Role.FEATURE)}
+    return Table.from_columns(
+        {"id": np.arange(n), "ra": ra, "dec": dec, "J": ra - dec}, info=magnitude
+    )
+
+
+@pytest.mark.parametrize("sizes", [(3000, 1500), (1500, 3000)])
+def test_a_match_of_hats_catalogs_is_that_of_the_whole_tables(sizes, tmp_path):
+    margin = 3 * RADIUS
+    write_hats(crowded(sizes[0], 1), tmp_path / "a", margin_arcsec=margin, partition_rows=400)
+    write_hats(crowded(sizes[1], 2), tmp_path / "b", margin_arcsec=margin, partition_rows=250)
+    match_hats(tmp_path / "a", tmp_path / "b", tmp_path / "m", name="b", radius_arcsec=RADIUS)
+    left, right = read_hats_table(tmp_path / "a"), read_hats_table(tmp_path / "b")
+    expected, _ = join_surveys(left, [Survey("b", right, RADIUS)], MatchRules(n_controls=0))
+    found = read_hats_table(tmp_path / "m")
+    names = [name for name in expected.names if name in found.names]
+    # The flag says why a row has nothing from `b`; a column of reasons for each would repeat it.
+    assert all(name.endswith("_b_gap") for name in set(expected.names) - set(names))
+    assert by_id(found.select(names)).equals(by_id(expected.select(names)))
+    flags = found.column("flag_b").to_pylist()
+    assert {"taken", "ambiguous", "matched"} <= set(flags)
+    assert found.info("J_b").unit == "mag"
+    assert found.info("sep_b").unit == "arcsec"
+    pairs = [k for k in found.column("id_b").to_pylist() if k is not None]
+    assert len(set(pairs)) == len(pairs) == sum(f in ("matched", "ambiguous") for f in flags)
+
+
+def test_left_rows_where_the_right_catalog_has_nothing_stay(tmp_path):
+    write_hats(crowded(300, 1), tmp_path / "a", margin_arcsec=60)
+    far = crowded(50, 2).with_column("ra", crowded(50, 2).numbers("ra")[:, 0] + 120)
+    write_hats(far, tmp_path / "b", margin_arcsec=60)
+    match_hats(tmp_path / "a", tmp_path / "b", tmp_path / "m", name="b", radius_arcsec=10.0)
+    found = read_hats_table(tmp_path / "m")
+    assert len(found) == 300
+    assert found.column("J_b").null_count == found.column("sep_b").null_count == 300
+    assert set(found.column("flag_b").to_pylist()) == {"unmatched"}
+    assert found.column("id_b").type == pa.int64()
+
+
+def test_one_call_serves_hats_catalogs_files_and_folders(model, model_path, catalog, tmp_path):
+    source, out = f"hats://{catalog}", f"hats://{tmp_path}/out"
+    assert is_distributed(source, None)
+    assert column_names(source) == list(make_table().names)
+    told = []
+    counts = score_distributed(model_path, source, out, work=Filling(), tell=told.append)
+    assert counts[0] == sum(told) == 1500
+    found = [table.numbers("I")[:, 0] for table in read_columns(out, ["I"])]
+    assert np.array_equal(np.concatenate(found), read_hats_table(out).numbers("I")[:, 0])
+    assert [path.name for path in input_files(source)] == ["collection.properties"]
+    with pytest.raises(CatalogError, match="before both or before none"):
+        score_distributed(model_path, source, tmp_path / "out.parquet", work=Filling())
+
+
+def test_a_classified_hats_catalog_keeps_a_column_whose_name_is_needed(tmp_path):
+    names = ["RRL" if v < 18 else "QSO" for v in make_table(300).numbers("V")[:, 0]]
+    table = make_table(300).with_column("class", names)
+    small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1))
+    model, _ = train_classifier(table, ["V", "I"], "class", classifier=small)
+    save_model(model, tmp_path / "c.skyfill")
+    write_hats(table, tmp_path / "in", partition_rows=100)
+    work = Classifying(Scoring(n_draws=0))
+    rows, filled = score_hats(tmp_path / "c.skyfill", tmp_path / "in", tmp_path / "out", work=work)
+    assert (rows, filled) == (300, 0)
+    expected = classify_table(model, table, Scoring(n_draws=0))
+    assert expected.column("class_was").to_pylist() == names
+    assert by_id(read_hats_table(tmp_path / "out")).equals(expected.arrow.combine_chunks())

@@ -1,0 +1,134 @@
+"""Learning over blocks of a file: the sums, and the model, of the table in memory."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skyfill.catalog import ColumnInfo, Role, Table, write_table
+from skyfill.errors import CatalogError
+from skyfill.model import train
+from skyfill.network.margin import fit_margin
+from skyfill.network.mixture_em import climb, expect_parts
+from skyfill.network.mixture_learn import split
+from skyfill.scale.columns import spool_columns
+from skyfill.scale.train import expect_columns, train_file, with_margins
+from skyfill.threads import map_threads, one_blas_thread
+
+NAMES = ["V", "I", "P"]
+OPTIONS = {"n_components": 3, "shrinkage": 5.0, "n_fits": 2, "gaps": "informative"}
+
+
+def stars(n=4000):
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, 2, n)
+    v = rng.normal(17 + 2 * kind, 0.5)
+    X = np.column_stack([v, v - 0.8 + rng.normal(0, 0.2, n), np.exp(rng.normal(kind, 1))])
+    X[rng.random(X.shape) < 0.2] = np.nan
+    return X
+
+
+def as_catalog(X, path):
+    info = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in NAMES}
+    table = Table.from_columns(dict(zip(NAMES, X.T, strict=True)), info=info)
+    write_table(table, path)
+    return table
+
+
+@pytest.mark.parametrize("block_rows", [512, 1000, 4096, 10**6])
+def test_sums_over_blocks_are_the_sums_of_the_table(block_rows, tmp_path):
+    X = stars()
+    model, _ = train(as_catalog(X, tmp_path / "a.csv"), NAMES, **OPTIONS)
+    Z = model.network.scores(X)
+    mixture = model.network.fits[0]
+    whole = expect_parts(split(Z), mixture, map_threads)
+    with spool_columns(iter(np.array_split(Z, 7)), 3, tmp_path) as columns:
+        found = expect_columns(columns, mixture, block_rows=block_rows)
+    assert found.n == whole.n
+    for name in ("weight", "total", "cross", "gaps", "loglik"):
+        a, b = np.asarray(getattr(found, name)), np.asarray(getattr(whole, name))
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 * np.abs(b).max())
+
+
+@pytest.mark.parametrize("extension", ["parquet", "csv"])
+def test_a_model_learned_from_a_file_is_that_of_the_rows_in_memory(extension, tmp_path):
+    X = stars()
+    as_catalog(X, tmp_path / f"in.{extension}")
+    found = train_file(
+        tmp_path / f"in.{extension}", NAMES, sample_rows=1000, folder=tmp_path, **OPTIONS
+    )
+    # The same start, taken up in memory.
+    places = np.sort(np.random.default_rng(0).choice(len(X), 1000, replace=False))
+    start, learned = train(as_catalog(X[places], tmp_path / "sample.csv"), NAMES, **OPTIONS)
+    margins = tuple(fit_margin(column[~np.isnan(column)]) for column in X.T)
+    network = replace(start.network, margins=margins)
+    parts = split(network.scores(X))
+    with one_blas_thread():
+        fits = [
+            climb(
+                lambda mixture: expect_parts(parts, mixture, map_threads),
+                fit,
+                learned.plan,
+                rng=np.random.default_rng(0),
+                tol=1e-4,
+                max_iter=200,
+            )
+            for fit in network.fits
+        ]
+    assert (found.n_rows, found.n_iter) == (len(X), max(fit.n_iter for fit in fits))
+    assert [feature.unit for feature in found.model.features] == ["mag"] * 3
+    for mine, theirs in zip(found.model.network.margins, margins, strict=True):
+        np.testing.assert_array_equal(mine.x, theirs.x)
+    for mine, theirs in zip(found.model.network.fits, fits, strict=True):
+        np.testing.assert_array_equal(mine.covs, theirs.mixture.covs)
+        np.testing.assert_array_equal(mine.gap_rates, theirs.mixture.gap_rates)
+    leftovers = {"in." + extension, "sample.csv"}
+    assert {path.name for path in tmp_path.iterdir()} == leftovers
+
+
+def test_a_small_file_gives_what_train_gives(tmp_path):
+    table = as_catalog(stars(600), tmp_path / "in.parquet")
+    found = train_file(tmp_path / "in.parquet", NAMES, **OPTIONS)
+    assert found.model.identifier == train(table, NAMES, **OPTIONS)[0].identifier
+
+
+def test_arcs_are_searched_in_the_sums_of_all_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 6000))
+    c = a + b + rng.normal(scale=0.5, size=6000)
+    X = np.column_stack([a, b, c])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    as_catalog(X, tmp_path / "in.parquet")
+    found = train_file(
+        tmp_path / "in.parquet", NAMES, sample_rows=300, n_components=1, n_fits=1, arcs="shared"
+    )
+    (graph,) = found.model.network.fits[0].parents
+    assert graph == ((), (), (0, 1))
+
+
+def test_more_rows_fill_gaps_better_than_the_sample(tmp_path):
+    as_catalog(stars(8000), tmp_path / "in.parquet")
+    options = OPTIONS | {"n_fits": 1}
+    found = train_file(tmp_path / "in.parquet", NAMES, sample_rows=100, **options).model.network
+    sample, _ = train(as_catalog(stars(8000)[:100], tmp_path / "s.csv"), NAMES, **options)
+    fresh = stars(30_000)[8000:]
+    fresh = fresh[~np.isnan(fresh[:, 1])]
+    hidden = np.where([False, True, False], np.nan, fresh)
+    errors = [net.posterior(hidden).mean[:, 1] - fresh[:, 1] for net in (found, sample.network)]
+    assert np.square(errors[0]).mean() < np.square(errors[1]).mean()
+
+
+def test_scores_replace_the_numbers_and_gaps_stay(tmp_path):
+    X = stars(1500)
+    model, _ = train(as_catalog(X, tmp_path / "a.csv"), NAMES, **OPTIONS)
+    with spool_columns(iter([X]), 3, tmp_path) as columns:
+        changed = with_margins(model, columns, fit_margin)
+        Z = columns.rows(0, len(X))
+    np.testing.assert_array_equal(np.isnan(Z), np.isnan(X))
+    np.testing.assert_array_equal(Z, changed.network.scores(X))
+
+
+def test_mistakes_name_the_column(tmp_path):
+    as_catalog(stars(50), tmp_path / "in.parquet")
+    with pytest.raises(CatalogError, match="no column 'Vv'; did you mean 'V'"):
+        train_file(tmp_path / "in.parquet", ["Vv"])

@@ -1,0 +1,85 @@
+"""The pages as a whole: links lead somewhere, the notebook is its page, names to cite agree."""
+
+import ast
+import json
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from skyfill.cli.main import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def prose(page):
+    return FENCE.sub("", page.read_text())
+
+
+def anchors(page):
+    """Anchors that GitHub and Sphinx give to the headings of a page."""
+    titles = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda p: p.name)
+def test_links_lead_to_files_and_headings(page):
+    for link in LINK.findall(prose(page)):
+        if link.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.is_file(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_every_page_is_in_the_index(page):
+    index = (DOCS / "index.md").read_text()
+    assert page.name == "index.md" or f"({page.name})" in index
+    assert page.name == "index.md" or re.search(rf"^{page.stem}$", index, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_examples_stand_in_fences(page):
+    assert not re.search(r"^>>> ", prose(page), re.MULTILINE), "on GitHub this is a quotation"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_recipe_and_its_help(name):
+    assert f"\n## {name}\n" in (DOCS / "how-to.md").read_text()
+    assert f"\nskyfill {name} --help\n" in (DOCS / "commands.md").read_text()
+
+
+def test_the_notebook_is_its_page():
+    make = runpy.run_path(str(DOCS / "notebook.py"))["notebook_of"]
+    text = (DOCS / "macho.ipynb").read_text()
+    assert text == make((DOCS / "macho.md").read_text()), (
+        "run python docs/notebook.py docs/macho.md"
+    )
+    code = ["".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "code"]
+    assert len(code) > 5
+    for source in code:
+        ast.parse(source)
+
+
+def test_the_paper_is_cited_alike_everywhere():
+    cff = (ROOT / "CITATION.cff").read_text()
+    for words in (
+        "family-names: Pichara",
+        "family-names: Protopapas",
+        "volume: 777",
+        'start: "83"',
+    ):
+        assert words in cff
+    for page in ("faq.md", "paper.md"):
+        assert "ApJ 777, 83" in (DOCS / page).read_text()
+    pyproject = (ROOT / "pyproject.toml").read_text()
+    for key in ("license", "name"):
+        shared = re.search(rf'^{key} = "(.*)"$', pyproject, re.MULTILINE).group(1)
+        assert re.search(rf"^(title|license): {shared}$", cff, re.MULTILINE)
