@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog import ColumnInfo, Role, Table, with_guessed_roles
-from skyfill.classify.lists import Fate, Published, Rows, Search, identifiers
+from skyfill.classify.lists import Fate, Published, Rows, Search
+from skyfill.sky.identifiers import identifiers
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -16,6 +15,7 @@ from skyfill.catalog import Role, Table, with_guessed_roles
 from skyfill.classify.candidates import class_names, probability_of
 from skyfill.errors import CatalogError
 from skyfill.sky import PositionColumns, match_positions, read_positions
+from skyfill.sky.identifiers import identifiers
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -179,11 +179,6 @@ class Search:
     def holds(self, rows: Rows) -> NDArray[np.bool_]:
         """Tell which rows of the results are entries of the list."""
         return np.isin(rows, self.found.rows[self.found.rows >= 0])
-
-
-def identifiers(table: Table, name: str) -> pa.ChunkedArray:
-    """Give identifiers as text, so that 7 in one file and "7" in another are the same."""
-    return pc.utf8_trim_whitespace(table.column(name).cast(pa.string()))
 
 
 def _most_probable(batch: Table, rows: Rows) -> tuple[NDArray[Any], Array]:

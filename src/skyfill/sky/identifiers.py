@@ -9,7 +9,7 @@ from skyfill.errors import CatalogError
 from skyfill.sky.matching import Matches
 from skyfill.sky.survey import Flag, MatchReport, Survey, SurveyMatch
 
-__all__ = ["match_identifiers"]
+__all__ = ["identifiers", "match_identifiers"]
 
 
 def match_identifiers(base: Table, survey: Survey, key: str) -> SurveyMatch:
@@ -50,10 +50,14 @@ def match_identifiers(base: Table, survey: Survey, key: str) -> SurveyMatch:
 
 def _texts(table: Table, key: str, owner: str) -> pa.Array:
     try:
-        column = table.column(key)
+        return identifiers(table, key).combine_chunks()
     except CatalogError as error:
         raise CatalogError(f"{owner}: {error}") from None
-    return pc.utf8_trim_whitespace(column.cast(pa.string())).combine_chunks()
+
+
+def identifiers(table: Table, name: str) -> pa.ChunkedArray:
+    """Give identifiers as text, so that 7 in one file and "7" in another are the same."""
+    return pc.utf8_trim_whitespace(table.column(name).cast(pa.string()))
 
 
 def _refuse_repeats(names: pa.Array, key: str, owner: str) -> None:
