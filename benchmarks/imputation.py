@@ -4,6 +4,8 @@
         [--methods network,knn,...] [--repeats 5] [--rates 5,10,15,20] [--save FOLDER]
         [--rows 100000]
 
+Without tables (--tables "") only the speed is measured.
+
 Needs the public tables in SKYFILL_DATA (or the network to fetch them). Rivals that are not
 installed are skipped with a line that says how to get them.
 """
@@ -187,7 +189,7 @@ def print_speed(rows, n):
 
 
 def words(text):
-    return text.split(",")
+    return [word for word in text.split(",") if word]
 
 
 def main():
