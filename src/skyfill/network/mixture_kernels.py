@@ -35,7 +35,7 @@ class Components(NamedTuple):
     bounds: IntArray  # (fits + 1,)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def find_lost(x, lost):  # type: ignore[no-untyped-def]
     """List the gaps of a row; return their number."""
     count = 0
@@ -46,7 +46,7 @@ def find_lost(x, lost):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
 def invert_factors(precisions, lost, count, w, log_w):  # type: ignore[no-untyped-def]
     """Inverse Cholesky factors W of the lost blocks; add log|W|."""
     size = log_w.size
@@ -79,7 +79,7 @@ def invert_factors(precisions, lost, count, w, log_w):  # type: ignore[no-untype
                 w[i, j, k] *= w[i, i, k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def prepare(x, lost, count, components, w, log_w):  # type: ignore[no-untyped-def]
     """Factorise a pattern for every component; log_w becomes all of the log density but -quad/2."""
     means, precisions, log_norms, log_lost, log_seen, _ = components
@@ -93,7 +93,27 @@ def prepare(x, lost, count, components, w, log_w):  # type: ignore[no-untyped-de
     invert_factors(precisions, lost, count, w, log_w)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+def add_products(a, b, rows, out):  # type: ignore[no-untyped-def]
+    """Add to `out` the products of the first rows of two tables, summed over rows."""
+    size = out.size
+    i = 0
+    while i + 4 <= rows:  # four at once: `out` is loaded and stored a quarter as often
+        for k in range(size):
+            out[k] += (
+                a[i, k] * b[i, k]
+                + a[i + 1, k] * b[i + 1, k]
+                + a[i + 2, k] * b[i + 2, k]
+                + a[i + 3, k] * b[i + 3, k]
+            )
+        i += 4
+    while i < rows:
+        for k in range(size):
+            out[k] += a[i, k] * b[i, k]
+        i += 1
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
 def complete(x, components, lost, count, w, c, z, quad):  # type: ignore[no-untyped-def]
     """Fill c with x - mean, its lost part with the posterior mean; quad with c^T precision c."""
     means, precisions = components[0], components[1]
@@ -109,16 +129,12 @@ def complete(x, components, lost, count, w, c, z, quad):  # type: ignore[no-unty
         for k in range(size):
             c[j, k] = x[j] - means[j, k]
             z[0, k] = 0.5 * precisions[j, j, k] * c[j, k]
-        for i in range(j):
-            for k in range(size):
-                z[0, k] += precisions[j, i, k] * c[i, k]
+        add_products(precisions[j], c, j, z[0])
         for k in range(size):
             quad[k] += 2.0 * z[0, k] * c[j, k]
     for i in range(count):
         z[i, :] = 0.0
-        for j in range(x.size):
-            for k in range(size):
-                z[i, k] += precisions[lost[i], j, k] * c[j, k]
+        add_products(precisions[lost[i]], c, x.size, z[i])
     for i in range(count - 1, -1, -1):
         for k in range(size):
             z[i, k] *= w[i, i, k]
@@ -133,7 +149,7 @@ def complete(x, components, lost, count, w, c, z, quad):  # type: ignore[no-unty
                 c[lost[i], k] -= w[h, i, k] * z[h, k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def normalize(logs, bounds):  # type: ignore[no-untyped-def]
     """Turn log densities into responsibilities within each fit, over the number of fits.
 
@@ -163,7 +179,7 @@ def normalize(logs, bounds):  # type: ignore[no-untyped-def]
     return best + np.log(total / fits)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def weigh_rows(X, order, starts, components, first_gap, resp, mean, sd, loglik):  # type: ignore[no-untyped-def]
     """Write each row's responsibilities and likelihood, and per gap and component mean and sd.
 
@@ -193,7 +209,7 @@ def weigh_rows(X, order, starts, components, first_gap, resp, mean, sd, loglik):
                     sd[gap, k] = np.sqrt(sd[gap, k])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def look_up(table, score):  # type: ignore[no-untyped-def]
     """Value of a tabulated margin at a normal score; linear between and beyond the entries."""
     at = (score + GRID_REACH) * ((GRID_SIZE - 1) / (2 * GRID_REACH))
@@ -201,7 +217,7 @@ def look_up(table, score):  # type: ignore[no-untyped-def]
     return table[i] + (at - i) * (table[i + 1] - table[i])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def fill_gaps(row_of, column_of, resp, mean, sd, grids, out, spread):  # type: ignore[no-untyped-def]
     """Write the mean and sd of each gap on the scale of the tables, by quadrature."""
     for g in range(row_of.size):
@@ -219,7 +235,7 @@ def fill_gaps(row_of, column_of, resp, mean, sd, grids, out, spread):  # type: i
         spread[r, j] = np.sqrt(max(second / total - first * first, 0.0))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def mixture_cdf(score, resp, mean, sd):  # type: ignore[no-untyped-def]
     """Probability that a gap's normal score lies below."""
     total, below = 0.0, 0.0
@@ -230,14 +246,14 @@ def mixture_cdf(score, resp, mean, sd):  # type: ignore[no-untyped-def]
     return below / total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def gap_levels(row_of, resp, mean, sd, scores, out):  # type: ignore[no-untyped-def]
     """Write the probability that each gap's normal score lies below a given one."""
     for g in range(row_of.size):
         out[g] = mixture_cdf(scores[g], resp[row_of[g]], mean[g], sd[g])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def gap_spread(resp, mean, sd):  # type: ignore[no-untyped-def]
     """Give the standard deviation of a gap's normal score: how little is known of it."""
     total, first, second = 0.0, 0.0, 0.0
@@ -250,14 +266,14 @@ def gap_spread(resp, mean, sd):  # type: ignore[no-untyped-def]
     return np.sqrt(max(second / total - first * first, 0.0))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def gap_spreads(row_of, resp, mean, sd, out):  # type: ignore[no-untyped-def]
     """Write the spread of each gap."""
     for g in range(row_of.size):
         out[g] = gap_spread(resp[row_of[g]], mean[g], sd[g])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def interpolate(steps, level):  # type: ignore[no-untyped-def]
     """Value at a level of a function that is given in even steps from 0 to 1."""
     at = level * (steps.size - 1)
@@ -265,7 +281,7 @@ def interpolate(steps, level):  # type: ignore[no-untyped-def]
     return steps[i] + (at - i) * (steps[i + 1] - steps[i])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def calibrate_levels(at, column, spread, knots, by_spread, out):  # type: ignore[no-untyped-def]
     """Levels of a gap's posterior: first by its spread, then by its column."""
     after = min(max(np.searchsorted(knots, spread), 1), knots.size - 1)
@@ -277,7 +293,7 @@ def calibrate_levels(at, column, spread, knots, by_spread, out):  # type: ignore
         out[q] = interpolate(column, narrow + share * (wide - narrow))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def find_score(level, ends, resp, mean, sd):  # type: ignore[no-untyped-def]
     """Find the normal score below which a gap lies with a given probability.
 
@@ -305,7 +321,7 @@ def find_score(level, ends, resp, mean, sd):  # type: ignore[no-untyped-def]
     return low if below >= 0.0 else (high if above <= 0.0 else 0.5 * (low + high))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def gap_quantiles(row_of, column_of, resp, mean, sd, grids, calibration, out):  # type: ignore[no-untyped-def]
     """Write quantiles of each gap: a monotone map keeps them, so they are found among the scores.
 
@@ -332,7 +348,7 @@ def gap_quantiles(row_of, column_of, resp, mean, sd, grids, calibration, out):  
             out[q, r, j] = look_up(grids[j], score)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def draw_gaps(X, order, starts, components, resp, first_gap, uniform, normal, grids, out):  # type: ignore[no-untyped-def]
     """Write joint draws: a component by its responsibility, then its Gaussian, then the margins."""
     means = components[0]
@@ -356,7 +372,7 @@ def draw_gaps(X, order, starts, components, resp, first_gap, uniform, normal, gr
                     out[t, r, j] = look_up(grids[j], means[j, k] + c[j, k] + noise)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def choose(resp, uniform):  # type: ignore[no-untyped-def]
     """Index of the component in whose share of the unit interval a number lies."""
     left = uniform
@@ -367,7 +383,7 @@ def choose(resp, uniform):  # type: ignore[no-untyped-def]
     return np.argmax(resp)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
 def expect_mixture(X, order, starts, components, weight, total, cross, gaps):  # type: ignore[no-untyped-def]
     """Add the expected moments of each component of one fit; return the log-likelihood."""
     p, size = components[0].shape
