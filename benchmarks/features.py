@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from report import header, print_table
+from report import best_time, header, print_table
 from skyfill.catalog import open_writer
 from skyfill.lightcurve import (
     About,
@@ -51,15 +51,6 @@ def simulate(n, rng, *, points=POINTS, days=DAYS):
 
 def curves_of(n, rng, **how):
     return collect(*simulate(n, rng, **how), About(bands=("B", "R"), id_type=pa.int64()))
-
-
-def best_time(work, repeats=3):
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def with_threads(n, work):

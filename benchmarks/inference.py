@@ -7,11 +7,10 @@ Times are the best of three in one process; read the ratios, machines are noisy.
 
 import argparse
 import multiprocessing
-import time
 
 import numpy as np
 
-from report import header, print_table
+from report import best_time, header, print_table
 from skyfill.network import GaussianNetwork
 
 P = 25
@@ -38,15 +37,6 @@ def hide_blocks(X, rng, n_patterns=20):
 
 def hide_cells(X, rng, rate=0.1):
     return np.where(rng.random(X.shape) < rate, np.nan, X)
-
-
-def best_time(work, repeats=3):
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def multiply_and_copy(X, B):

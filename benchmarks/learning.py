@@ -11,8 +11,8 @@ import warnings
 
 import numpy as np
 
-from inference import best_time, complete_table, hide_cells, random_network
-from report import header, print_table
+from inference import complete_table, hide_cells, random_network
+from report import best_time, header, print_table
 from skyfill.datasets import PAPER_FEATURES, load_macho
 from skyfill.network import k2_search, learn_network
 from skyfill.network.discretize import cut, quantile_edges

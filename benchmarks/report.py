@@ -3,7 +3,17 @@
 import datetime
 import os
 import platform
+import time
 from importlib.metadata import PackageNotFoundError, version
+
+
+def best_time(work, repeats=3):
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def header(title, packages):

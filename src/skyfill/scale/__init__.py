@@ -2,9 +2,9 @@
 
 from skyfill.scale.classify import Scoring, classify_file, classify_table, with_field_prior
 from skyfill.scale.counting import count_rows
-from skyfill.scale.fill import Extras, features_of, fill_table
+from skyfill.scale.fill import Extras, features_of, fill_file, fill_table
 from skyfill.scale.ledger import Done
-from skyfill.scale.stream import Target, fill_file, stream_file, write_parts
+from skyfill.scale.stream import Target, stream_file, write_parts
 from skyfill.scale.train import Refined, train_file
 
 __all__ = [

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from skyfill.catalog import ColumnInfo, Reason, Role, Table, numbers_in
+from skyfill.catalog import ColumnInfo, Provenance, Reason, Role, Schema, Table, numbers_in
 from skyfill.catalog.info import gap_name
 from skyfill.model import Feature, Model
+from skyfill.scale.stream import Target, stream_file
 
 Array = NDArray[np.float64]
 
@@ -115,3 +117,55 @@ def _with_filled(table: Table, name: str, lost: NDArray[np.bool_], companion: st
     words = pc.if_else(pa.array(lost), str(Reason.FILLED), pa.scalar(None, pa.string()))
     info = ColumnInfo(role=Role.REASON, of=name)
     return table.with_column(companion or gap_name(name), words, info)
+
+
+def fill_file(
+    model: Model,
+    catalog: str | Path,
+    output: str | Path,
+    *,
+    extras: Extras | None = None,
+    schema: Schema | None = None,
+    provenance: Provenance | None = None,
+    resume: bool = False,
+    tell: Callable[[int], None] = lambda rows: None,
+) -> tuple[int, int]:
+    """Fill the gaps of a file; the output appears whole or not at all.
+
+    Parameters
+    ----------
+    model : Model
+        What `load_model` gives.
+    catalog, output : paths
+        Any format that `read_table` reads and `write_table` writes.
+    extras : Extras, optional
+        Quantiles and draws to write as well; draws of a batch follow from the seed and its place.
+    schema : Schema, optional
+        Roles, units and sentinels to apply to the catalog first.
+    provenance : Provenance, optional
+        Written into the output.
+    resume : bool
+        Go on where a run that was killed or interrupted stopped; the result is the same.
+    tell : callable
+        Called with the number of rows of each batch that is done.
+
+    Returns
+    -------
+    n_rows, n_filled : int
+    """
+    extras = extras or Extras()
+    job = {"model": model.identifier, "extras": asdict(extras)}
+
+    def score(table: Table, place: int) -> Table:
+        mine = Extras(extras.quantiles, extras.n_draws, extras.seed + place)
+        return fill_table(model, table, mine)
+
+    def count(table: Table) -> dict[str, int]:
+        gaps = (table.reasons(name) for name in model.names)
+        return {"filled": sum(len(reason) - reason.null_count for reason in gaps)}
+
+    def target(out_schema: pa.Schema) -> Target:
+        return Target(output, out_schema, job, provenance, resume)
+
+    done = stream_file(score, catalog, target, rules=schema, count=count, tell=tell)
+    return done.rows, done.counts.get("filled", 0)

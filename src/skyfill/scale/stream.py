@@ -12,7 +12,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,8 +25,6 @@ from skyfill.catalog.arrays import normalized
 from skyfill.catalog.provenance import PROVENANCE_KEY
 from skyfill.catalog.table import normalized_schema, with_facts
 from skyfill.errors import CatalogError
-from skyfill.model import Model
-from skyfill.scale.fill import Extras, fill_table
 from skyfill.scale.footer import RowGroup, encode_group, group_head
 from skyfill.scale.ledger import ROWS, Done, open_ledger, parts_folder
 from skyfill.threads import n_threads
@@ -238,55 +236,3 @@ def _input_facts(catalog: str | Path, target: Target) -> dict[str, Any]:
         return {"inputs": list(target.provenance.checksums)}
     stat = Path(catalog).stat()
     return {"input": [str(Path(catalog).resolve()), stat.st_size, stat.st_mtime_ns]}
-
-
-def fill_file(
-    model: Model,
-    catalog: str | Path,
-    output: str | Path,
-    *,
-    extras: Extras | None = None,
-    schema: Schema | None = None,
-    provenance: Provenance | None = None,
-    resume: bool = False,
-    tell: Callable[[int], None] = lambda rows: None,
-) -> tuple[int, int]:
-    """Fill the gaps of a file; the output appears whole or not at all.
-
-    Parameters
-    ----------
-    model : Model
-        What `load_model` gives.
-    catalog, output : paths
-        Any format that `read_table` reads and `write_table` writes.
-    extras : Extras, optional
-        Quantiles and draws to write as well; draws of a batch follow from the seed and its place.
-    schema : Schema, optional
-        Roles, units and sentinels to apply to the catalog first.
-    provenance : Provenance, optional
-        Written into the output.
-    resume : bool
-        Go on where a run that was killed or interrupted stopped; the result is the same.
-    tell : callable
-        Called with the number of rows of each batch that is done.
-
-    Returns
-    -------
-    n_rows, n_filled : int
-    """
-    extras = extras or Extras()
-    job = {"model": model.identifier, "extras": asdict(extras)}
-
-    def score(table: Table, place: int) -> Table:
-        mine = Extras(extras.quantiles, extras.n_draws, extras.seed + place)
-        return fill_table(model, table, mine)
-
-    def count(table: Table) -> dict[str, int]:
-        gaps = (table.reasons(name) for name in model.names)
-        return {"filled": sum(len(reason) - reason.null_count for reason in gaps)}
-
-    def target(out_schema: pa.Schema) -> Target:
-        return Target(output, out_schema, job, provenance, resume)
-
-    done = stream_file(score, catalog, target, rules=schema, count=count, tell=tell)
-    return done.rows, done.counts.get("filled", 0)
