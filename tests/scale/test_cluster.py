@@ -10,12 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 from skyfill.catalog import ColumnInfo, Role, Schema, Table, read_table, write_table
 from skyfill.classify import CatalogClassifier
+from skyfill.cli import main
 from skyfill.errors import CatalogError, ModelError, SkyfillError
 from skyfill.impute import NetworkImputer
-from skyfill.model import save_model, train, train_classifier
+from skyfill.model import load_model, save_model, train, train_classifier
 from skyfill.network.mixture_em import Plan, climb, expect_parts
 from skyfill.network.mixture_learn import split
 from skyfill.scale import Extras, classify_table, fill_file, fill_table
@@ -406,6 +408,30 @@ def test_a_sample_is_random_and_the_same_every_time(client, files):
     assert a.arrow.equals(b.arrow)
     assert 220 < len(a) < 380
     assert a.info("V").unit == "mag"
+    other = take_sample(client, parts, ["V"], rules=Schema(), rows=300, seed=1)
+    assert not other.arrow.equals(a.arrow)
+
+
+def test_the_command_learns_on_a_cluster_what_python_learns(client, files, tmp_path):
+    folder, out = tmp_path / "in", tmp_path / "m.skyfill"
+    folder.mkdir()
+    for path in files:
+        path.rename(folder / path.name)
+    options = {"n_components": 1, "n_fits": 2, "rng": 4}
+    told = []
+    learned = train_on_dask([folder], ["V", "I"], tell=told.append, **options)
+    words = ("--components", "1", "--fits", "2", "--seed", "4", "--scheduler")
+    said = CliRunner().invoke(
+        main, ["train", str(folder), *words, client.scheduler.address, "-o", str(out)]
+    )
+    assert said.exit_code == 0, said.output
+    found = load_model(out)
+    assert found.identifier == learned.model.identifier
+    assert found.features == learned.model.features
+    assert f"{learned.n_rows} rows, 2 features" in said.stderr
+    assert told[0] == f"a start learned from {learned.n_rows:,} rows"
+    assert told[1] == "fit 1 of 2: step 1 of EM"
+    assert "fit 2 of 2: step 1 of EM" in told
 
 
 def test_a_part_lost_with_its_worker_is_read_again(client, model_path, files):

@@ -26,7 +26,7 @@ from skyfill.scale.dispatch import (
     score_distributed,
 )
 from skyfill.scale.hats import fill_hats, score_frame, score_hats
-from skyfill.scale.hats_match import match_hats
+from skyfill.scale.hats_match import Counterpart, join_hats, match_hats
 from skyfill.scale.hats_store import hats_files, is_hats, open_hats, read_hats_table, write_hats
 from skyfill.scale.partitions import plan_parts
 from skyfill.scale.work import Classifying, Filling, Job, worker_model
@@ -236,6 +236,11 @@ def test_mistakes_are_said_in_one_line(model_path, catalog, tmp_path):
         write_hats(hours, tmp_path / "hours")
     with pytest.raises(CatalogError, match="its margin is 10 arcsec wide"):
         match_hats(catalog, catalog, tmp_path / "out", name="b", radius_arcsec=8.0)
+    with pytest.raises(CatalogError, match="b: the radius is -1.0 arcsec; it must be positive"):
+        match_hats(catalog, catalog, tmp_path / "out", name="b", radius_arcsec=-1.0)
+    twice = [Counterpart(catalog, "b", 1.0), Counterpart(catalog, "b", 2.0)]
+    with pytest.raises(CatalogError, match="two columns would be called 'id_b'"):
+        join_hats(catalog, twice, tmp_path / "out")
     assert is_hats("hats://a")
     assert not is_hats(tmp_path)
 
@@ -273,6 +278,24 @@ def test_a_match_of_hats_catalogs_is_that_of_the_whole_tables(sizes, tmp_path):
     assert found.info("sep_b").unit == "arcsec"
     pairs = [k for k in found.column("id_b").to_pylist() if k is not None]
     assert len(set(pairs)) == len(pairs) == sum(f in ("matched", "ambiguous") for f in flags)
+
+
+def test_several_catalogs_are_joined_as_the_whole_tables_are(tmp_path):
+    # The base has the largest partitions: each match cuts them finer.
+    sizes = {"a": (1500, 800), "b": (3000, 250), "c": (900, 150)}
+    for seed, (name, (n, rows)) in enumerate(sizes.items()):
+        write_hats(crowded(n, seed), tmp_path / name, margin_arcsec=600, partition_rows=rows)
+    others = [Counterpart(tmp_path / "b", "b", RADIUS), Counterpart(tmp_path / "c", "c", 150.0)]
+    join_hats(tmp_path / "a", others, tmp_path / "m")
+    base, b, c = (read_hats_table(tmp_path / name) for name in sizes)
+    surveys = [Survey("b", b, RADIUS), Survey("c", c, 150.0)]
+    expected, _ = join_surveys(base, surveys, MatchRules(n_controls=0))
+    found = read_hats_table(tmp_path / "m")
+    pixels = [open_hats(tmp_path / name).get_healpix_pixels() for name in ("a", "m")]
+    assert len(pixels[0]) < len(pixels[1])
+    assert [n for n in expected.names if not n.endswith("_gap")] == list(found.names)
+    assert by_id(found).equals(by_id(expected.select(found.names)))
+    assert "taken" in found.column("flag_c").to_pylist()
 
 
 def test_left_rows_where_the_right_catalog_has_nothing_stay(tmp_path):

@@ -44,6 +44,8 @@ def _with_file(message: str, params: dict[str, Any]) -> str:
 
 def _writes_folder(context: click.Context) -> bool:
     """Tell whether the output is a folder: of the demo, or of work that is done in parts."""
+    if context.info_name == "train":
+        return False
     catalog = context.params.get("catalog")
     in_parts = context.params.get("scheduler") or (catalog and Path(catalog).is_dir())
     return bool(context.info_name == "demo" or in_parts)

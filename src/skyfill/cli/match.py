@@ -1,23 +1,30 @@
 """`skyfill match`: catalogues joined on the sky into one table with gaps."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from skyfill.cli import options as shared
+from skyfill.cli.named import (
+    BASE,
+    DEFAULT_RADIUS,
+    common_value,
+    named_values,
+    radii_of,
+    survey_names,
+    year,
+)
 from skyfill.cli.notes import note, warn
+from skyfill.cli.places import CATALOG, scheduler
 from skyfill.cli.typed import as_typed
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
     from skyfill.sky import MatchReport, Survey
 
-Value = TypeVar("Value")
-BASE = "base"
-DEFAULT_RADIUS = 1.5
 # Where even nearest neighbors are further apart, catalogues lie in different parts of the sky.
 FAR_ARCSEC = 3600.0
 
@@ -29,9 +36,10 @@ FAR_ARCSEC = 3600.0
         "skyfill match field/macho.csv field/lc.parquet --id lc=id -o with_features.parquet",
     ),
 )
-@click.argument("base", type=click.Path(path_type=Path))
-@click.argument("others", type=click.Path(path_type=Path), nargs=-1, required=True)
-@shared.output()
+@click.argument("base", type=CATALOG)
+@click.argument("others", type=CATALOG, nargs=-1, required=True)
+@shared.output(kind=CATALOG)
+@scheduler
 @click.option(
     "--radius",
     multiple=True,
@@ -92,7 +100,22 @@ def command(context: click.Context, /, **options: Any) -> None:
 
     The columns of a survey get the suffix _NAME; sep_NAME, n_NAME and flag_NAME tell how it
     matched. Gaps of unmatched objects say why in their companion columns.
+
+    Where all of them, and the output, are HATS catalogues (hats://FOLDER), their partitions are
+    matched one to one, here or on the cluster of --scheduler.
     """
+    from skyfill.cli.match_hats import are_hats, match_catalogs
+
+    match = match_catalogs if are_hats(options) else _match_tables
+    shape, reports = match(context, options)
+    _tell(reports, as_json=options["as_json"])
+    note(f"{shape} -> {options['output']}")
+
+
+def _match_tables(
+    context: click.Context, options: Mapping[str, Any]
+) -> "tuple[str, Sequence[MatchReport]]":
+    """Match tables in memory; give the shape of the result and what was found."""
     from skyfill.catalog import Provenance, write_table
     from skyfill.sky import MatchRules, join_surveys
 
@@ -100,7 +123,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     rules = MatchRules(
         keep=options["keep"],
         remove_offset=options["remove_offset"],
-        epoch=_common(options["epoch"], _year),
+        epoch=common_value(options["epoch"], year),
         n_controls=options["controls"],
     )
     by_position = any(survey.key is None for survey in surveys)
@@ -109,9 +132,9 @@ def command(context: click.Context, /, **options: Any) -> None:
     _refuse_no_overlap(reports)
     provenance = Provenance(as_typed(context), inputs=_inputs(options))
     write_table(table, options["output"], provenance=provenance)
-    _tell(reports, as_json=options["as_json"])
-    shape = f"{len(table)} rows, {len(table.names)} columns"
-    note(f"{shape} -> {options['output']}")
+    for advice in filter(None, (report.advice for report in reports)):
+        warn(advice)
+    return f"{len(table)} rows, {len(table.names)} columns", reports
 
 
 def _read(options: Mapping[str, Any]) -> "list[Survey]":
@@ -119,25 +142,27 @@ def _read(options: Mapping[str, Any]) -> "list[Survey]":
     from skyfill.catalog import read_table
     from skyfill.sky import PositionColumns, Survey, read_footprint
 
-    names = [BASE, *_names(options["others"], options["name"])]
-    radius = _common(options["radius"], _arcsec)
-    radii = _named(options["radius"], names[1:], "--radius", _arcsec)
-    columns = _named(options["position"], names, "--position", PositionColumns.parse)
-    epochs = _named(options["epoch"], names, "--epoch", _year)
-    footprints = _named(options["footprint"], names[1:], "--footprint", read_footprint)
-    keys = _named(options["keys"], names[1:], "--id", str)
-    schemas = _named(options["schema"], names, "--schema", str)
+    names = [BASE, *survey_names(options["others"], options["name"])]
+    # The base has no radius of its own.
+    radii = [DEFAULT_RADIUS, *radii_of(options["radius"], names[1:])]
+    columns = named_values(options["position"], names, "--position", PositionColumns.parse)
+    epochs = named_values(options["epoch"], names, "--epoch", year)
+    footprints = named_values(options["footprint"], names[1:], "--footprint", read_footprint)
+    keys = named_values(options["keys"], names[1:], "--id", str)
+    schemas = named_values(options["schema"], names, "--schema", str)
     return [
         Survey(
             name,
             read_table(path, schema=schemas.get(name)),
-            radii.get(name, DEFAULT_RADIUS if radius is None else radius),
+            radius,
             position=columns.get(name),
             epoch=epochs.get(name),
             footprint=footprints.get(name),
             key=keys.get(name),
         )
-        for name, path in zip(names, [options["base"], *options["others"]], strict=True)
+        for name, path, radius in zip(
+            names, [options["base"], *options["others"]], radii, strict=True
+        )
     ]
 
 
@@ -152,63 +177,12 @@ def _inputs(options: Mapping[str, Any]) -> list[Path]:
     return [options["base"], *options["others"], *(Path(text.split("=", 1)[1]) for text in beside)]
 
 
-def _names(paths: Sequence[Path], given: Sequence[str]) -> list[str]:
-    if given and len(given) != len(paths):
-        raise CatalogError(f"{len(given)} --name for {len(paths)} surveys; give one for each")
-    names = list(given) or [path.name.split(".")[0] for path in paths]
-    for name in (BASE, *names):
-        if [BASE, *names].count(name) > 1:
-            raise CatalogError(
-                f"two catalogues are called {name!r}; give each survey a --name of its own"
-            )
-    return names
-
-
-def _common(texts: Sequence[str], read: Callable[[str], Value]) -> Value | None:
-    """Give the last value that is for all catalogues, if there is one."""
-    values = [read(text) for text in texts if "=" not in text]
-    return values[-1] if values else None
-
-
-def _named(
-    texts: Sequence[str], names: Sequence[str], option: str, read: Callable[[str], Value]
-) -> dict[str, Value]:
-    """Read the NAME=VALUE forms of an option."""
-    values = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if equals and name not in names:
-            raise CatalogError(f"{option} {text}: no {name!r}; the names are {', '.join(names)}")
-        if equals:
-            values[name] = read(value)
-        elif read not in (_arcsec, _year):
-            raise CatalogError(f"{option} {text}: write {option} NAME={text}")
-    return values
-
-
-def _arcsec(text: str) -> float:
-    return _number(text, "--radius", "arcsec")
-
-
-def _year(text: str) -> float:
-    return _number(text, "--epoch", "a year such as 2016.0")
-
-
-def _number(text: str, option: str, kind: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise CatalogError(f"{option} {text}: {text!r} is not a number ({kind})") from None
-
-
 def _tell(reports: "Sequence[MatchReport]", *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([report.to_dict() for report in reports], indent=2))
     for report in reports:
         if not as_json:
             click.echo(_line(report))
-        if report.advice:
-            warn(report.advice)
 
 
 def _line(report: "MatchReport") -> str:

@@ -27,6 +27,30 @@ def spinner(what: str) -> AbstractContextManager[Any]:
     return Console(stderr=True).status(what)
 
 
+@contextmanager
+def stages(what: str) -> Iterator[Callable[[str], None]]:
+    """Show what goes on in words that change; a log gets them now and then."""
+    if not has_bars():
+        yield _stage_lines(what)
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what) as status:
+        yield lambda stage: status.update(f"{what}: {stage}")
+
+
+def _stage_lines(what: str) -> Callable[[str], None]:
+    last = time.monotonic()
+
+    def tell(stage: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_PER_LINE:
+            last = time.monotonic()
+            note(f"{what}: {stage}")
+
+    return tell
+
+
 def log_lines(what: str, unit: str, total: int | None = None) -> Callable[[int], None]:
     """Give what must be told of work that is done; it says so now and then."""
     start = last = time.monotonic()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.notes import note, warn
+from skyfill.cli.places import CATALOG, scheduler
+from skyfill.cli.train_large import out_of_core
 
 if TYPE_CHECKING:
-    from skyfill.catalog import Table
+    from skyfill.catalog import Schema, Table
     from skyfill.model import Model
 
 # A class with fewer objects than this gets a warning.
@@ -28,7 +29,7 @@ FEW = 10
         "class_truth -o small.skyfill",
     ),
 )
-@click.argument("catalog", type=click.Path(path_type=Path))
+@click.argument("catalog", type=CATALOG)
 @shared.output("Where to write the model.")
 @shared.features()
 @click.option(
@@ -75,31 +76,39 @@ FEW = 10
     default="",
     help="Features to take although they are identifiers, positions or set by people.",
 )
+@out_of_core
+@scheduler
 @shared.seed()
 @shared.as_json("what was learned")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
     """Learn a model of the features of CATALOG in spite of its gaps.
 
-    With --label it also learns to classify; rows without a label help with the features.
+    With --label it also learns to classify; rows without a label help with the features. Out of
+    core all rows count, but memory holds few of them; on a cluster the workers share them.
     """
-    from skyfill.catalog import Provenance, read_table
-    from skyfill.cli.progress import spinner
+    from skyfill.catalog import Provenance, Schema, read_schema
+    from skyfill.cli.train_large import Place, choose_place
     from skyfill.cli.typed import as_typed
     from skyfill.model import save_model
+    from skyfill.scale.dispatch import input_files
 
-    table = read_table(options["catalog"], schema=options["schema"])
+    if not options["label"]:
+        _refuse_class_options(options)
+    place = choose_place(options)
+    rules = read_schema(options["schema"]) if options["schema"] else Schema()
+    table = _table(options["catalog"], rules, with_rows=place is Place.MEMORY)
     names, guessed = _features(table, options)
     note(f"features{' (guessed)' if guessed else ''}: {', '.join(names)}")
-    made = Provenance(as_typed(context), inputs=[options["catalog"]], seed=options["seed"])
-    learn = _learn_classes if options["label"] else _learn_features
-    with spinner("learning"):
-        model, facts, words = learn(table, names, options, json.loads(made.to_json()))
+    inputs = input_files(options["catalog"])
+    made = Provenance(as_typed(context), inputs=inputs, seed=options["seed"])
+    asked = {**options, "place": place, "rules": rules, "made": json.loads(made.to_json())}
+    model, facts, words = _learn(table, names, asked)
     save_model(model, options["output"])
     if options["as_json"]:
         click.echo(json.dumps({"model": model.identifier, **facts}, indent=2))
     note(
-        f"{len(table)} rows, {len(names)} features: {words} -> {options['output']} "
+        f"{facts['rows']} rows, {len(names)} features: {words} -> {options['output']} "
         f"(model {model.identifier})"
     )
 
@@ -107,32 +116,52 @@ def command(context: click.Context, /, **options: Any) -> None:
 Learned = tuple["Model", dict[str, Any], str]
 
 
-def _learn_features(
-    table: Table, names: tuple[str, ...], options: dict[str, Any], made: dict[str, Any]
-) -> Learned:
+def _table(catalog: Any, rules: Schema, *, with_rows: bool) -> Table:
+    """Read the catalogue, or only what its columns are."""
+    from skyfill.catalog import read_table
+    from skyfill.scale.dispatch import table_without_rows
+
+    if with_rows:
+        return read_table(catalog, schema=rules)
+    return rules.apply(table_without_rows(catalog))
+
+
+def _learn(table: Table, names: tuple[str, ...], options: dict[str, Any]) -> Learned:
+    from skyfill.cli.progress import stages
+    from skyfill.cli.train_large import Place, learn_large
+
+    with stages("learning") as tell:
+        if options["place"] is not Place.MEMORY:
+            how = {"rules": options["rules"], "options": options, "tell": tell}
+            return learn_large(options["place"], table, names, **how, **_fitting(options))
+        learn = _learn_classes if options["label"] else _learn_features
+        return learn(table, names, options)
+
+
+def _fitting(options: dict[str, Any]) -> dict[str, Any]:
+    """Give the options of `skyfill.model.train`."""
+    return {
+        "provenance": options["made"],
+        "force": _words(options["force"]),
+        "n_components": _components(options["components"]),
+        "arcs": options["arcs"],
+        "gaps": options["gaps"] or "ignorable",
+        "n_fits": options["fits"],
+        "rng": options["seed"],
+    }
+
+
+def _learn_features(table: Table, names: tuple[str, ...], options: dict[str, Any]) -> Learned:
     from skyfill.model import train
 
-    _refuse_class_options(options)
-    model, learned = train(
-        table,
-        names,
-        provenance=made,
-        force=_words(options["force"]),
-        n_components=_components(options["components"]),
-        arcs=options["arcs"],
-        gaps=options["gaps"] or "ignorable",
-        n_fits=options["fits"],
-        rng=options["seed"],
-    )
+    model, learned = train(table, names, **_fitting(options))
     trials = [{**plan._asdict(), "held_out": score} for plan, score in learned.trials]
-    facts = {"plan": learned.plan._asdict(), "trials": trials}
+    facts = {"rows": len(table), "plan": learned.plan._asdict(), "trials": trials}
     words = f"{options['fits']} fits of about {learned.plan.n_components} components"
     return model, facts, words
 
 
-def _learn_classes(
-    table: Table, names: tuple[str, ...], options: dict[str, Any], made: dict[str, Any]
-) -> Learned:
+def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]) -> Learned:
     from skyfill.model import train_classifier
 
     model, fitted = train_classifier(
@@ -140,13 +169,14 @@ def _learn_classes(
         names,
         options["label"],
         classifier=_classifier(options),
-        provenance=made,
+        provenance=options["made"],
         force=_words(options["force"]),
     )
     plan, labels = fitted.imputer_.plan_, table.column(options["label"])
     counts = Counter(str(label).strip() for label in labels.to_pylist() if label is not None)
     counts.pop("", None)
     facts = {
+        "rows": len(table),
         "plan": plan._asdict(),
         "classes": counts,
         "calibration": fitted.scorer_.calibration.kind,

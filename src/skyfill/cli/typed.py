@@ -14,11 +14,16 @@ def as_typed(context: click.Context) -> str:
     words = ["skyfill", *context.command_path.split()[1:]]
     for parameter in context.command.params:
         name = parameter.name or ""
-        if name in context.params and context.get_parameter_source(name) in _GIVEN:
+        if name in context.params and is_given(context, name):
             value = context.params[name]
             for each in value if isinstance(value, tuple) else (value,):
                 words += _words(parameter, each)
     return shlex.join(words)
+
+
+def is_given(context: click.Context, name: str) -> bool:
+    """Tell whether the user has set an option, in a config file or by typing it."""
+    return context.get_parameter_source(name) in _GIVEN
 
 
 def _words(parameter: click.Parameter, value: object) -> list[str]:

@@ -35,7 +35,7 @@ def train(
     """
     check_features(table, names, force)
     learned = learn_mixture(table.numbers(*names), names, **options)
-    return Model(_features(table, names), learned.network, provenance or {}), learned
+    return Model(describe_features(table, names), learned.network, provenance or {}), learned
 
 
 def train_classifier(
@@ -89,10 +89,17 @@ def train_classifier(
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
     fitted.fit(table.select(names), label_texts(table.column(label).to_pylist()))
     scorer = fitted.scorer_
-    return Model(_features(table, names), scorer.network, provenance or {}, scorer), fitted
+    return Model(describe_features(table, names), scorer.network, provenance or {}, scorer), fitted
 
 
-def _features(table: Table, names: Sequence[str]) -> tuple[Feature, ...]:
+def describe_features(table: Table, names: Sequence[str]) -> tuple[Feature, ...]:
+    """Say of columns what a model keeps of them.
+
+    Examples
+    --------
+    >>> describe_features(Table.from_columns({"J": [14.2]}).with_info("J", unit="mag"), ["J"])
+    (Feature(name='J', unit='mag', ucd=None, description=None),)
+    """
     infos = [table.info(name) for name in names]
     return tuple(
         Feature(name, info.unit, info.ucd, info.description)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from skyfill.network.mixture_learn import split
 from skyfill.scale.cluster import open_client
 from skyfill.scale.fill import features_of
 from skyfill.scale.partitions import Part, common_schema, part_schema, plan_parts, read_part
-from skyfill.scale.train import SAMPLE_ROWS, Refined
+from skyfill.scale.train import SAMPLE_ROWS, Refined, told_steps
 from skyfill.threads import map_threads, one_blas_thread
 
 T = TypeVar("T")
@@ -31,6 +31,7 @@ def train_on_dask(
     scheduler: str | None = None,
     schema: Schema | None = None,
     sample_rows: int = SAMPLE_ROWS,
+    tell: Callable[[str], None] = lambda what: None,
     **options: Any,
 ) -> Refined:
     """Learn a model from files of any number of rows on a cluster.
@@ -50,26 +51,30 @@ def train_on_dask(
         Roles, units and sentinels to apply first.
     sample_rows : int
         About how many random rows are taken.
+    tell : callable
+        Called with a few words about each stage and each step of EM.
     **options
-        Of `train`.
+        Of `train`; the sample follows from its `rng`, if that is a number.
     """
     rules, parts = schema or Schema(), plan_parts(inputs)
     common_schema(parts)
     limits: dict[str, Any] = {key: options[key] for key in ("tol", "max_iter") if key in options}
+    seed = rng if isinstance(rng := options.get("rng", 0), int) else 0
     with open_client(scheduler) as client:
-        sample = take_sample(client, parts, list(names), rules=rules, rows=sample_rows)
+        sample = take_sample(client, parts, list(names), rules=rules, rows=sample_rows, seed=seed)
         model, learned = train(sample, names, **options)
+        tell(f"a start learned from {len(sample):,} rows")
         held = hold_parts(client, parts, model, rules)
-        return _refine(client, held, model, learned.plan, limits)
+        return _refine(client, held, model, learned.plan, limits, tell)
 
 
 def take_sample(
-    client: Any, parts: Sequence[Part], names: list[str], *, rules: Schema, rows: int
+    client: Any, parts: Sequence[Part], names: list[str], *, rules: Schema, rows: int, seed: int = 0
 ) -> Table:
-    """Take about so many random rows of parts, in their order; the same ones every time."""
+    """Take about so many random rows of parts, in their order; the same ones for a seed."""
     total = sum(client.gather(client.map(_rows, parts)))
     share = min(rows / max(total, 1), 1.0)
-    seeds = range(len(parts))
+    seeds = [(seed, i) for i in range(len(parts))]
     tables = client.map(_sample, parts, seeds, names=names, rules=rules, share=share)
     return Table(pa.concat_tables(client.gather(tables)).combine_chunks())
 
@@ -78,7 +83,9 @@ def _rows(part: Part) -> int:
     return sum(map(len, read_part(part))) if part.rows is None else part.rows
 
 
-def _sample(part: Part, seed: int, *, names: list[str], rules: Schema, share: float) -> pa.Table:
+def _sample(
+    part: Part, seed: tuple[int, int], *, names: list[str], rules: Schema, share: float
+) -> pa.Table:
     rng = np.random.default_rng(seed)
     found = [rules.apply(Table(part_schema(part).empty_table())).select(names).arrow]
     for table in read_part(part):
@@ -126,9 +133,17 @@ def refine_on_dask(
 
 
 def _refine(
-    client: Any, held: Sequence[Any], model: Model, plan: Plan, limits: Mapping[str, Any]
+    client: Any,
+    held: Sequence[Any],
+    model: Model,
+    plan: Plan,
+    limits: Mapping[str, Any],
+    tell: Callable[[str], None] = lambda what: None,
 ) -> Refined:
-    fits = [climb_on_dask(client, held, fit, plan, **limits) for fit in model.network.fits]
+    fits = [
+        climb_on_dask(client, held, fit, plan, tell=say, **limits)
+        for fit, say in told_steps(model.network.fits, tell)
+    ]
     n_rows = sum(client.gather(client.map(_count, held)))
     network = replace(model.network, fits=tuple(fit.mixture for fit in fits))
     # A classifier was trained on what the old fits say.
@@ -164,19 +179,19 @@ def climb_on_dask(
     start: Mixture,
     plan: Plan,
     *,
+    tell: Callable[[], None] = lambda: None,
     tol: float = 1e-4,
     max_iter: int = 200,
 ) -> Climb:
-    """Run EM from a start, with the sums of each step taken on the cluster."""
+    """Run EM from a start, with the sums of each step, which is told, taken on the cluster."""
     plan = plan._replace(informative=start.gap_rates is not None)
-    return climb(
-        lambda mixture: expect_on_dask(client, held, mixture),
-        start,
-        plan,
-        rng=np.random.default_rng(0),
-        tol=tol,
-        max_iter=max_iter,
-    )
+
+    def expect(mixture: Mixture) -> MixtureMoments:
+        tell()
+        return expect_on_dask(client, held, mixture)
+
+    rng = np.random.default_rng(0)
+    return climb(expect, start, plan, rng=rng, tol=tol, max_iter=max_iter)
 
 
 def expect_on_dask(client: Any, held: Sequence[Any], mixture: Mixture) -> MixtureMoments:

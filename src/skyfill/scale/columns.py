@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from skyfill.catalog.streams import writing
+
 Array = NDArray[np.float64]
 
 
@@ -75,6 +77,7 @@ def spool_columns(blocks: Iterator[Array], n_columns: int, folder: Path) -> Iter
             streams = [stack.enter_context(open(file, "wb")) for file in files]
             for block in blocks:
                 n_rows += len(block)
-                for stream, column in zip(streams, block.T, strict=True):
-                    stream.write(np.ascontiguousarray(column, np.float64).data)
+                with writing(folder):
+                    for stream, column in zip(streams, block.T, strict=True):
+                        stream.write(np.ascontiguousarray(column, np.float64).data)
         yield Columns(files, n_rows)

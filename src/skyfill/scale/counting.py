@@ -6,6 +6,7 @@ from pathlib import Path
 
 from skyfill.catalog.files import format_of
 from skyfill.catalog.fits_header import find_table
+from skyfill.catalog.streams import reading
 
 
 def count_rows(catalog: str | Path) -> int | None:
@@ -27,5 +28,9 @@ def count_rows(catalog: str | Path) -> int | None:
     if found == "parquet":
         import pyarrow.parquet as pq
 
-        return int(pq.read_metadata(path).num_rows)
-    return find_table(path).n_rows if found == "fits" else None
+        with reading(path, "Parquet file"):
+            return int(pq.read_metadata(path).num_rows)
+    if found == "fits":
+        with reading(path, "FITS file"):
+            return find_table(path).n_rows
+    return None

@@ -9,7 +9,13 @@ from skyfill.catalog import Provenance, Schema, Table
 from skyfill.errors import CatalogError
 from skyfill.scale.cluster import score_files_on_dask
 from skyfill.scale.hats import score_hats
-from skyfill.scale.hats_store import hats_files, hats_folder, is_hats, open_hats
+from skyfill.scale.hats_store import (
+    hats_files,
+    hats_folder,
+    is_hats,
+    open_hats,
+    stored_schema,
+)
 from skyfill.scale.partitions import common_schema, plan_parts, read_part
 from skyfill.scale.work import Work
 
@@ -81,11 +87,23 @@ def column_names(catalog: str | Path) -> list[str]:
     return list(common_schema(plan_parts([catalog])[:1]).names)
 
 
+def table_without_rows(catalog: str | Path) -> Table:
+    """Read what the columns of a file, of a folder or of a HATS catalogue are, and no rows."""
+    if is_hats(catalog):
+        opened = open_hats(catalog)
+        return Table(stored_schema(opened).empty_table()).select(list(opened.columns))
+    return Table(common_schema(plan_parts([catalog])[:1]).empty_table())
+
+
 def read_columns(catalog: str | Path, columns: Sequence[str]) -> Iterator[Table]:
     """Read some columns of a file, of a folder or of a HATS catalogue, batch by batch."""
-    files = hats_files(catalog) if is_hats(catalog) else [catalog]
-    for part in plan_parts(files):
+    for part in plan_parts(table_files(catalog)):
         yield from read_part(part, columns)
+
+
+def table_files(catalog: str | Path) -> Sequence[str | Path]:
+    """Name the files, or the folder, that hold the rows of a catalogue in their order."""
+    return hats_files(catalog) if is_hats(catalog) else [catalog]
 
 
 def input_files(catalog: str | Path) -> list[Path]:

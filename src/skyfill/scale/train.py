@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import count
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ def train_file(
         system's folder for temporary files by default.
     sample_rows : int
     tell : callable
-        Called with a line about each stage.
+        Called with a few words about each stage: every block that is read, every step of EM.
     options
         Those of `train`: `provenance`, `force`, and the options of `learn_mixture`.
 
@@ -88,11 +89,11 @@ def train_file(
     """
     place = Path(folder or tempfile.gettempdir())
     schema, blocks = _numbers(catalog, list(names), rules or Schema())
-    with spool_columns(blocks, len(names), place) as columns, one_blas_thread():
-        tell(f"{columns.n_rows} rows read")
+    counted = _counted(blocks, lambda rows: tell(f"{rows:,} rows read"))
+    with spool_columns(counted, len(names), place) as columns, one_blas_thread():
         sample = _sample(columns, schema, sample_rows, options.get("rng", 0))
         model, learned = train(sample, names, **options)
-        tell(f"a start learned from {len(sample)} rows")
+        tell(f"a start learned from {len(sample):,} rows")
         if len(sample) == columns.n_rows:
             return Refined(model, learned.plan, len(sample), learned.n_iter, learned.converged)
         make = fit_margin if options.get("margins", True) else identity_margin
@@ -114,6 +115,15 @@ def _numbers(
             yield rules.apply(Table(pa.Table.from_batches([batch]))).numbers(*names)
 
     return empty.arrow.schema, blocks()
+
+
+def _counted(blocks: Iterator[Array], tell: Callable[[int], None]) -> Iterator[Array]:
+    """Hand blocks on and tell how many rows there were so far."""
+    n_rows = 0
+    for block in blocks:
+        yield block
+        n_rows += len(block)
+        tell(n_rows)
 
 
 def _sample(columns: Columns, schema: pa.Schema, rows: int, seed: Any) -> Table:
@@ -146,29 +156,54 @@ def _refine(
     limits: Mapping[str, Any],
     tell: Callable[[str], None],
 ) -> Refined:
-    fits = []
-    for i, start in enumerate(model.network.fits, start=1):
-        fits.append(climb_columns(columns, start, plan, **limits))
-        tell(f"fit {i} of {len(model.network.fits)}: {fits[-1].n_iter} steps of EM")
+    fits = [
+        climb_columns(columns, start, plan, tell=say, **limits)
+        for start, say in told_steps(model.network.fits, tell)
+    ]
     network = replace(model.network, fits=tuple(fit.mixture for fit in fits))
     n_iter, converged = max(fit.n_iter for fit in fits), all(fit.converged for fit in fits)
     return Refined(replace(model, network=network), plan, columns.n_rows, n_iter, converged)
 
 
+def told_steps(
+    fits: Sequence[Mixture], tell: Callable[[str], None]
+) -> Iterator[tuple[Mixture, Callable[[], None]]]:
+    """Give each fit with what is to be called at every step of EM, so that a user can follow.
+
+    Examples
+    --------
+    >>> for _, say in told_steps(["a mixture", "another"], print):
+    ...     say()
+    fit 1 of 2: step 1 of EM
+    fit 2 of 2: step 1 of EM
+    """
+    for i, fit in enumerate(fits, start=1):
+        yield fit, _numbered(f"fit {i} of {len(fits)}", tell)
+
+
+def _numbered(what: str, tell: Callable[[str], None]) -> Callable[[], None]:
+    steps = count(1)
+    return lambda: tell(f"{what}: step {next(steps)} of EM")
+
+
 def climb_columns(
-    columns: Columns, start: Mixture, plan: Plan, *, tol: float = 1e-4, max_iter: int = 200
+    columns: Columns,
+    start: Mixture,
+    plan: Plan,
+    *,
+    tell: Callable[[], None] = lambda: None,
+    tol: float = 1e-4,
+    max_iter: int = 200,
 ) -> Climb:
-    """Run EM from a start over normal scores on disk; a step is one pass over them."""
+    """Run EM from a start over normal scores on disk; a step, told each time, is one pass."""
     plan = plan._replace(n_components=len(start.weights))
+
+    def expect(mixture: Mixture) -> MixtureMoments:
+        tell()
+        return expect_columns(columns, mixture)
+
     rng = np.random.default_rng(0)
-    return climb(
-        lambda mixture: expect_columns(columns, mixture),
-        start,
-        plan,
-        rng=rng,
-        tol=tol,
-        max_iter=max_iter,
-    )
+    return climb(expect, start, plan, rng=rng, tol=tol, max_iter=max_iter)
 
 
 def expect_columns(

@@ -188,7 +188,7 @@ def match_survey(base: Positions, survey: Survey, rules: MatchRules) -> SurveyMa
     report = MatchReport(
         survey.name,
         survey.radius_arcsec,
-        **_counts(flags),
+        **count_flags(flags),
         offset=offset,
         chance=chance,
         median_nearest_arcsec=median,
@@ -219,7 +219,15 @@ def _flags(base: Positions, matches: Matches, footprint: Footprint | None) -> np
     return flags
 
 
-def _counts(flags: np.ndarray) -> dict[str, int]:
+def count_flags(flags: np.ndarray) -> dict[str, int]:
+    """Count rows by their flags; ambiguous ones are matched, taken ones unmatched.
+
+    Examples
+    --------
+    >>> found = count_flags(np.array(["matched", "ambiguous", "taken"]))
+    >>> found["matched"], found["unmatched"], found["ambiguous"]
+    (2, 1, 1)
+    """
     counts = {str(flag): int(np.count_nonzero(flags == flag)) for flag in Flag}
     counts["matched"] += counts["ambiguous"]
     counts["unmatched"] += counts["taken"]

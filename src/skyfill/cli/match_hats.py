@@ -1,0 +1,122 @@
+"""`skyfill match` of HATS catalogues: partition by partition, here or on a cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from skyfill.cli.named import radii_of, survey_names
+from skyfill.cli.notes import warn
+from skyfill.cli.places import HATS
+from skyfill.cli.typed import as_typed, is_given
+from skyfill.errors import CatalogError
+
+if TYPE_CHECKING:
+    from skyfill.scale.hats_match import Counterpart
+    from skyfill.sky import MatchReport
+
+# Options that need whole tables, or what a HATS catalogue says already.
+NOT_FOR_HATS = {
+    "keep": "pairs of HATS catalogues are one to one",
+    "remove_offset": "a shift is measured on whole tables",
+    "position": "a HATS catalogue knows its position columns",
+    "epoch": "positions of HATS catalogues are compared as they are",
+    "footprint": "objects outside a footprint are not told apart in HATS catalogues",
+    "keys": "HATS catalogues are matched by position",
+    "schema": "the columns of a HATS catalogue are described in it",
+    "controls": "chance matches are estimated on whole tables",
+}
+
+
+def are_hats(options: Mapping[str, Any]) -> bool:
+    """Tell whether all catalogues are of HATS; some of them are an error."""
+    places = [options["base"], *options["others"], options["output"]]
+    found = [str(place).startswith(HATS) for place in places]
+    if any(found) and not all(found):
+        plain = places[found.index(False)]
+        raise CatalogError(
+            f"{plain}: HATS catalogues are matched with HATS catalogues, into one; write hats:// "
+            "before all names or before none (write_hats makes a HATS catalogue of a table)"
+        )
+    if options["scheduler"] and not any(found):
+        raise CatalogError(
+            "--scheduler: files are matched on this machine, leave it out; on a cluster match HATS "
+            "catalogues (hats://FOLDER)"
+        )
+    return all(found)
+
+
+def match_catalogs(
+    context: click.Context, options: Mapping[str, Any]
+) -> tuple[str, Sequence[MatchReport]]:
+    """Match HATS catalogues; give the shape of the result and what was found."""
+    from skyfill.catalog import Provenance
+    from skyfill.scale.dispatch import column_names, input_files
+    from skyfill.scale.hats_match import join_hats
+
+    _refuse_options(context, options)
+    others = _counterparts(options)
+    inputs = [file for each in (options["base"], *options["others"]) for file in input_files(each)]
+    join_hats(
+        options["base"],
+        others,
+        options["output"],
+        scheduler=options["scheduler"],
+        provenance=Provenance(as_typed(context), inputs),
+    )
+    n_rows, reports = _reports(options["output"], others)
+    _warn_alone(reports)
+    return f"{n_rows} rows, {len(column_names(options['output']))} columns", reports
+
+
+def _refuse_options(context: click.Context, options: Mapping[str, Any]) -> None:
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        is_harmless = name == "keep" and options["keep"] == "symmetric"
+        if name in NOT_FOR_HATS and is_given(context, name) and not is_harmless:
+            raise CatalogError(
+                f"{parameter.opts[-1]}: {NOT_FOR_HATS[name]}; leave it out, or match files"
+            )
+
+
+def _counterparts(options: Mapping[str, Any]) -> list[Counterpart]:
+    from skyfill.scale.hats_match import Counterpart
+    from skyfill.scale.hats_store import hats_folder
+
+    names = survey_names([hats_folder(other) for other in options["others"]], options["name"])
+    radii = radii_of(options["radius"], names)
+    return [
+        Counterpart(other, name, radius)
+        for other, name, radius in zip(options["others"], names, radii, strict=True)
+    ]
+
+
+def _reports(output: str, others: Sequence[Counterpart]) -> tuple[int, list[MatchReport]]:
+    """Count the rows of the result, and their flags in each survey."""
+    import numpy as np
+
+    from skyfill.scale.dispatch import read_columns
+    from skyfill.sky import MatchReport
+    from skyfill.sky.survey import count_flags
+
+    n_rows, counts = 0, [Counter[str]() for _ in others]
+    for table in read_columns(output, [f"flag_{other.name}" for other in others]):
+        n_rows += len(table)
+        for count, flags in zip(counts, table.arrow.columns, strict=True):
+            count.update(count_flags(np.asarray(flags.to_pylist(), dtype=object)))
+    return n_rows, [
+        MatchReport(other.name, other.radius_arcsec, **cast("dict[str, Any]", count))
+        for other, count in zip(others, counts, strict=True)
+    ]
+
+
+def _warn_alone(reports: Sequence[MatchReport]) -> None:
+    for report in reports:
+        if not report.matched:
+            warn(
+                f"{report.name}: nothing lies within {report.radius_arcsec:g} arcsec; check the "
+                "radius, and whether the catalogues overlap on the sky"
+            )

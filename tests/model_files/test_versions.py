@@ -1,0 +1,77 @@
+"""Models of every format that was ever written load, and give the numbers they gave then.
+
+`version-N.skyfill` was written by the first skyfill that knew format N, and `version-N.json` holds
+what that skyfill computed with it. Neither is ever made anew; a new format gets new files.
+"""
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skyfill.model import FACTS, load_model, save_model
+from skyfill.model.pipeline import FORMAT
+
+HERE = Path(__file__).parent
+VERSIONS = range(1, FORMAT + 1)
+CLOSE = {"rtol": 1e-9, "atol": 1e-9}
+
+
+def then(version):
+    """Rows, and what the model gave for them when it was new."""
+    facts = json.loads((HERE / f"version-{version}.json").read_text())
+    return np.array(facts["rows"], float), facts
+
+
+def now(version):
+    return load_model(HERE / f"version-{version}.skyfill")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_format_has_a_small_file_that_says_so(version):
+    path = HERE / f"version-{version}.skyfill"
+    with zipfile.ZipFile(path) as archive:
+        assert json.loads(archive.read(FACTS))["format"] == version
+    assert path.stat().st_size < 32_000
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_model_of_an_older_format_fills_as_it_did(version):
+    (X, facts), model = then(version), now(version)
+    filled = model.network.posterior(X)
+    assert model.identifier == facts["identifier"]
+    assert np.isnan(X).any(axis=1).sum() >= 4
+    assert_allclose(filled.mean, facts["mean"], **CLOSE)
+    assert_allclose(filled.sd, facts["sd"], **CLOSE)
+    assert_allclose(model.network.quantiles(X, facts["levels"]), facts["quantiles"], **CLOSE)
+    assert_allclose(model.network.loglik(X), facts["loglik"], **CLOSE)
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_a_model_of_an_older_format_classifies_as_it_did(version):
+    (X, facts), scorer = then(version), now(version).scorer
+    found = scorer.score(X)
+    assert list(scorer.classes) == facts["classes"]
+    assert_allclose(found.probabilities, facts["probabilities"], **CLOSE)
+    assert_allclose(found.outlier_score, facts["outlier_score"], **CLOSE)
+
+
+def test_the_first_format_knows_units_and_graphs_and_no_classes():
+    model = now(1)
+    assert model.scorer is None
+    assert model.names == ("V", "V_I", "n_obs", "zero")
+    assert (model.features[0].unit, model.features[0].ucd) == ("mag", "phot.mag;em.opt.V")
+    assert [len(fit.parents) for fit in model.network.fits] == [2, 2]
+    assert model.network.by_spread is None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_model_of_an_older_format_is_written_again_without_loss(version, tmp_path):
+    (X, _), model = then(version), now(version)
+    save_model(model, tmp_path / "again.skyfill")
+    again = load_model(tmp_path / "again.skyfill")
+    assert again.identifier == model.identifier
+    assert np.array_equal(again.network.posterior(X).mean, model.network.posterior(X).mean)
