@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from skyfill.classify.calibration import Calibration, fit_calibration, no_calibration
-from skyfill.classify.growing import Codes, Growth, Recipe, deal_folds, grow
+from skyfill.classify.growing import Codes, Growth, Recipe, deal_folds, grow, row_weights
 from skyfill.classify.labels import Labels
 from skyfill.classify.outlier import fit_outlier_rule
 from skyfill.classify.scorer import Scorer
@@ -74,7 +73,7 @@ def fit_scorer(
     none = np.full(len(y), -1)
     fold = deal_folds(y, training.n_folds, rng) if training.n_folds else none
     grown = grow(views, y, training.recipes, growth=training.growth, fold=fold)
-    weights = _row_weights(y, training.growth.class_weight)
+    weights = row_weights(y, training.growth.class_weight)
     shares = np.bincount(y, weights) / weights.sum()
     inside = fold >= 0
     calibration = _calibrate(grown.out_of_fold[inside], y[inside], weights[inside], rng)
@@ -101,13 +100,6 @@ def _look(
     facts = look(network, X, names)
     contrasts = choose_contrasts(facts.filled) if "contrasts" in names else np.empty((0, 4))
     return {name: VIEWS[name](facts, contrasts) for name in names}, contrasts
-
-
-def _row_weights(y: Codes, class_weight: Mapping[int, float] | None) -> Array:
-    if class_weight is None:
-        return np.ones(len(y))
-    weights = np.array([class_weight[c] for c in range(int(y.max()) + 1)])[y]
-    return np.asarray(weights / weights.mean())
 
 
 def _calibrate(P: Array, y: Codes, weights: Array, rng: np.random.Generator) -> Calibration:

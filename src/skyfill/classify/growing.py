@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyfill.classify.binning import find_bins
 from skyfill.classify.forest import FlatForest, flatten_boosting, flatten_forest
 from skyfill.classify.scorer import Member
 from skyfill.classify.views import Array
@@ -19,6 +20,9 @@ Codes = NDArray[np.intp]
 # The boosting: many small steps of small trees, a ridge, and few columns per split: in all a fifth
 # of them and three at least.
 RATE, LEAVES, LEAST_IN_LEAF, RIDGE, COLUMNS, LEAST_COLUMNS = 0.05, 8, 3, 3.0, 0.2, 3
+# It learns frequent classes first and rare ones late, so a row weighs one over its class's count to
+# this power: macro F1 gains 0.01 on MACHO and Chandra, and log loss gains too.
+RARENESS = 0.5
 
 
 class Recipe(NamedTuple):
@@ -66,7 +70,6 @@ class Growth:
     max_features: Any = "sqrt"
     class_weight: Mapping[int, float] | None = None
     seed: int = 0
-    n_columns: int = 1
 
 
 class Grown(NamedTuple):
@@ -122,23 +125,21 @@ def grow(
 
 
 def _grow_one(kind: str, table: Array, y: Codes, growth: Growth) -> FlatForest:
-    make, flatten = KINDS[kind]
-    growth = replace(growth, n_columns=table.shape[1])
     # Many small steps: threads inside a step would wait for one another most of the time.
     with one_blas_thread():
-        return flatten(make(growth).fit(table, y))
+        return KINDS[kind](table, y, growth)
 
 
-def _forest(growth: Growth) -> Any:
+def _forest(table: Array, y: Codes, growth: Growth) -> FlatForest:
     from sklearn.ensemble import RandomForestClassifier
 
-    return RandomForestClassifier(**_forest_options(growth))
+    return flatten_forest(RandomForestClassifier(**_forest_options(growth)).fit(table, y))
 
 
-def _extra(growth: Growth) -> Any:
+def _extra(table: Array, y: Codes, growth: Growth) -> FlatForest:
     from sklearn.ensemble import ExtraTreesClassifier
 
-    return ExtraTreesClassifier(**_forest_options(growth))
+    return flatten_forest(ExtraTreesClassifier(**_forest_options(growth)).fit(table, y))
 
 
 def _forest_options(growth: Growth) -> dict[str, Any]:
@@ -150,24 +151,42 @@ def _forest_options(growth: Growth) -> dict[str, Any]:
     }
 
 
-def _boosting(growth: Growth) -> Any:
+def _boosting(table: Array, y: Codes, growth: Growth) -> FlatForest:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    return HistGradientBoostingClassifier(
+    bins = find_bins(table)
+    boosting = HistGradientBoostingClassifier(
         learning_rate=RATE,
         max_iter=growth.n_rounds,
         max_leaf_nodes=LEAVES,
         min_samples_leaf=LEAST_IN_LEAF,
         l2_regularization=RIDGE,
-        max_features=min(max(COLUMNS, LEAST_COLUMNS / growth.n_columns), 1.0),
+        max_features=min(max(COLUMNS, LEAST_COLUMNS / table.shape[1]), 1.0),
         early_stopping=False,
-        class_weight=growth.class_weight,
         random_state=growth.seed,
     )
+    weights = row_weights(y, growth.class_weight, RARENESS)
+    return bins.restore(flatten_boosting(boosting.fit(bins.codes(table), y, weights)))
 
 
-KINDS: dict[str, tuple[Callable[[Growth], Any], Callable[[Any], FlatForest]]] = {
-    "forest": (_forest, flatten_forest),
-    "extra": (_extra, flatten_forest),
-    "boosting": (_boosting, flatten_boosting),
+def row_weights(
+    y: Codes, class_weight: Mapping[int, float] | None = None, rareness: float = 0.0
+) -> Array:
+    """Give the weight of each row, 1 on average: that of its class, more where it is rare.
+
+    Examples
+    --------
+    >>> row_weights(np.array([0, 0, 0, 0, 1]), rareness=0.5).round(2)
+    array([0.83, 0.83, 0.83, 0.83, 1.67])
+    """
+    counts = np.bincount(y)
+    given = [1.0 if class_weight is None else class_weight[c] for c in range(len(counts))]
+    weights = (np.array(given) / np.maximum(counts, 1) ** rareness)[y]
+    return np.asarray(weights / weights.mean())
+
+
+KINDS: dict[str, Callable[[Array, Codes, Growth], FlatForest]] = {
+    "forest": _forest,
+    "extra": _extra,
+    "boosting": _boosting,
 }
