@@ -23,7 +23,8 @@ from report import header, print_table
 from skyfill.catalog import ColumnInfo, Role, Schema, Table, open_writer
 from skyfill.model import load_model, save_model, train
 from skyfill.scale import fill_file, fill_table
-from skyfill.scale.cluster import fill_files_on_dask, open_client
+from skyfill.scale.client import open_client
+from skyfill.scale.cluster import fill_files_on_dask
 from skyfill.scale.cluster_train import expect_on_dask, hold_parts
 from skyfill.scale.dispatch import read_columns
 from skyfill.scale.hats import fill_hats

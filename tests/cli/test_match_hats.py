@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
 from skyfill.cli import main
 from skyfill.model import load_model
-from skyfill.scale.cluster import open_client
+from skyfill.scale.client import open_client
 from skyfill.scale.hats_store import read_hats_table, write_hats
 
 pytest.importorskip("lsdb", reason="needs LSDB: pip install skyfill[lsdb]", exc_type=ImportError)

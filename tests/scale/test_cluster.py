@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,9 +37,9 @@ from skyfill.threads import map_threads
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install skyfill[dask]")
 
 from skyfill.scale import cluster  # noqa: E402
+from skyfill.scale.client import open_client  # noqa: E402
 from skyfill.scale.cluster import (  # noqa: E402
     fill_files_on_dask,
-    open_client,
     score_files_on_dask,
     score_partitions,
 )
@@ -253,11 +254,17 @@ def test_mistakes_are_said_before_any_work(client, model_path, files, tmp_path):
 
 
 def test_an_address_without_a_scheduler_is_an_error_that_says_what_to_do(monkeypatch):
-    monkeypatch.setattr("skyfill.scale.cluster.SECONDS_TO_CONNECT", 0.3)
+    monkeypatch.setattr("skyfill.scale.client.SECONDS_TO_CONNECT", 0.3)
     with (
         pytest.raises(SkyfillError, match="no Dask scheduler answers at tcp://127.0.0.1:9"),
         open_client("tcp://127.0.0.1:9"),
     ):
+        pass
+
+
+def test_without_dask_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(SkyfillError, match=r"skyfill\[dask\]"), open_client("local"):
         pass
 
 

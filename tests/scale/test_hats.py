@@ -17,7 +17,7 @@ from skyfill.errors import CatalogError
 from skyfill.impute import NetworkImputer
 from skyfill.model import save_model, train, train_classifier
 from skyfill.scale import Scoring, classify_table, fill_table, hats
-from skyfill.scale.cluster import open_client
+from skyfill.scale.client import open_client
 from skyfill.scale.dispatch import (
     column_names,
     input_files,

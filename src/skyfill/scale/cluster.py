@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import pyarrow as pa
 from skyfill import __version__
 from skyfill.catalog import Provenance, Schema, open_writer, read_batches
 from skyfill.errors import SkyfillError
+from skyfill.scale.client import open_client
 from skyfill.scale.fill import Extras
 from skyfill.scale.partitions import (
     PART_ROWS,
@@ -27,76 +28,8 @@ from skyfill.scale.partitions import (
 )
 from skyfill.scale.stream import BATCH_ROWS
 from skyfill.scale.work import Filling, Job, Work, filled_columns, worker_model
-from skyfill.threads import n_threads
 
-LOCAL, PARTS_SUFFIX = "local", ".dask-parts"
-SECONDS_TO_CONNECT = 20
-
-
-@contextmanager
-def open_client(scheduler: str | None = None, *, n_workers: int | None = None) -> Iterator[Any]:
-    """Connect to a Dask cluster.
-
-    Parameters
-    ----------
-    scheduler : str, optional
-        Address of a scheduler; ``"local"`` starts processes on this machine and ends them
-        afterwards. None: the client that is already open, otherwise as ``"local"``.
-    n_workers : int, optional
-        Processes of a local cluster; one for each core where not given.
-
-    Yields
-    ------
-    distributed.Client
-    """
-    client = _open_already() if scheduler is None else None
-    if client is not None:
-        yield client
-    elif scheduler in (None, LOCAL):
-        with _start(n_workers or n_threads()) as client:
-            yield client
-    else:
-        with _connect(str(scheduler)) as client:
-            yield client
-
-
-def client_for(scheduler: str | None) -> Any:
-    """Connect as `open_client`; None leaves LSDB to an open client or to this process."""
-    return nullcontext() if scheduler is None else open_client(scheduler)
-
-
-def _open_already() -> Any:
-    from distributed import get_client
-
-    try:
-        return get_client()
-    except ValueError:
-        return None
-
-
-@contextmanager
-def _start(n_workers: int) -> Iterator[Any]:
-    from distributed import Client, LocalCluster
-
-    # One thread each, for Dask and for skyfill: the processes share the cores already.
-    options = {"threads_per_worker": 1, "env": {"SKYFILL_THREADS": "1"}}
-    with (
-        LocalCluster(n_workers, processes=True, dashboard_address=":0", **options) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-def _connect(address: str) -> Any:
-    from distributed import Client
-
-    try:
-        return Client(address, timeout=SECONDS_TO_CONNECT)
-    except (OSError, ValueError) as error:
-        raise SkyfillError(
-            f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`, "
-            "or use --scheduler local"
-        ) from None
+PARTS_SUFFIX = ".dask-parts"
 
 
 def fill_files_on_dask(

@@ -15,7 +15,7 @@ from skyfill.model import Model, train
 from skyfill.network.mixture import Mixture, Sorted
 from skyfill.network.mixture_em import Climb, MixtureMoments, Plan, climb, expect_parts
 from skyfill.network.mixture_learn import split
-from skyfill.scale.cluster import open_client
+from skyfill.scale.client import open_client
 from skyfill.scale.fill import features_of
 from skyfill.scale.partitions import Part, common_schema, part_schema, plan_parts, read_part
 from skyfill.scale.train import SAMPLE_ROWS, Refined, told_steps

@@ -10,7 +10,7 @@ import pyarrow as pa
 from skyfill.catalog import Provenance, Role, Schema, Table
 from skyfill.errors import CatalogError
 from skyfill.model import Model
-from skyfill.scale.cluster import client_for
+from skyfill.scale.client import client_for
 from skyfill.scale.fill import Extras
 from skyfill.scale.hats_store import (
     appearing,
