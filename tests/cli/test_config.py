@@ -86,3 +86,10 @@ def test_a_config_file_that_is_not_there_is_named(tmp_path):
     said = CliRunner().invoke(main, ["data", "list", "--config", str(missing)])
     assert said.exit_code == 2
     assert str(missing) in said.stderr
+
+
+def test_the_file_of_the_docs_names_options_that_exist(run):
+    page = (Path(__file__).parents[2] / "docs" / "how-to.md").read_text()
+    example = page.split("```toml\n")[1].split("```")[0]
+    said = run(example, "data", "simulate", "field", "-n", "3")
+    assert said.exit_code == 0, said.output
