@@ -11,9 +11,9 @@ from scipy.stats import norm
 
 from skyfill.network import MixtureNetwork
 from skyfill.network.calibration import STEPS, calibrate
+from skyfill.network.gap_kernels import find_score
 from skyfill.network.margin import identity_margin
 from skyfill.network.mixture import BySpread, Mixture
-from skyfill.network.mixture_kernels import find_score
 
 COV = np.array([[1.0, 0.9, 0.5], [0.9, 1.0, 0.4], [0.5, 0.4, 1.0]])
 

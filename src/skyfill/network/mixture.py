@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skyfill.errors import DataError
+from skyfill.network import gap_kernels
 from skyfill.network import mixture_kernels as kernels
 from skyfill.network._array import Array, IntArray, Rng, as_table, check_finite
 from skyfill.network.gaussian import GaussianNetwork
@@ -179,7 +180,7 @@ class MixtureNetwork:
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             gaps = (part.row_of, part.column_of, parts.resp, parts.mean, parts.sd)
-            kernels.fill_gaps(*gaps, grids, mean[rows], sd[rows])
+            gap_kernels.fill_gaps(*gaps, grids, mean[rows], sd[rows])
 
         self._each(X, work)
         return Posterior(np.where(np.isnan(X), middle + reach * mean, X), sd * reach)
@@ -196,7 +197,7 @@ class MixtureNetwork:
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             gaps = (part.row_of, part.column_of, parts.resp, parts.mean, parts.sd)
-            kernels.gap_quantiles(*gaps, self._grids, calibration, out[:, rows])
+            gap_kernels.gap_quantiles(*gaps, self._grids, calibration, out[:, rows])
 
         self._each(X, work)
         return out
@@ -226,7 +227,7 @@ class MixtureNetwork:
             cells = (part.row_of, part.column_of)
             low, high = np.empty(len(part.row_of)), np.empty(len(part.row_of))
             for end, level in zip(ends, (low, high), strict=True):
-                kernels.gap_levels(part.row_of, *parts[:3], end[rows][cells], level)
+                gap_kernels.gap_levels(part.row_of, *parts[:3], end[rows][cells], level)
             out[rows][cells] = low + share[rows][cells] * (high - low)
 
         self._each(X, work)
@@ -239,7 +240,7 @@ class MixtureNetwork:
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             spread = np.empty(len(part.row_of))
-            kernels.gap_spreads(part.row_of, *parts[:3], spread)
+            gap_kernels.gap_spreads(part.row_of, *parts[:3], spread)
             out[rows][part.row_of, part.column_of] = spread
 
         self._each(X, work)

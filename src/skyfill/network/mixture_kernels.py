@@ -5,23 +5,14 @@ is done for all of them at once by vector instructions. Rows are sorted by their
 factorisations are made once per run of equal patterns, and runs of length one cost little more.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from skyfill.network._array import Array, IntArray
+from skyfill.network.gap_kernels import look_up
 from skyfill.network.kernels import REORDER
-from skyfill.network.margin import GRID_REACH, GRID_SIZE
-
-# Components of less than this responsibility are left out of moments and posteriors. Each cell of a
-# posterior then misses less than this share per component of its distribution.
-NEGLIGIBLE = 1e-5
-# Scores at which the distribution of a gap is tabulated before its quantiles are looked for.
-COARSE = 33
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 class Components(NamedTuple):
@@ -207,145 +198,6 @@ def weigh_rows(X, order, starts, components, first_gap, resp, mean, sd, loglik):
                 for k in range(size):
                     mean[gap, k] = means[j, k] + c[j, k]
                     sd[gap, k] = np.sqrt(sd[gap, k])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def look_up(table, score):  # type: ignore[no-untyped-def]
-    """Value of a tabulated margin at a normal score; linear between and beyond the entries."""
-    at = (score + GRID_REACH) * ((GRID_SIZE - 1) / (2 * GRID_REACH))
-    i = int(min(max(at, 0.0), GRID_SIZE - 2.0))
-    return table[i] + (at - i) * (table[i + 1] - table[i])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def fill_gaps(row_of, column_of, resp, mean, sd, grids, out, spread):  # type: ignore[no-untyped-def]
-    """Write the mean and sd of each gap on the scale of the tables, by quadrature."""
-    for g in range(row_of.size):
-        r, j = row_of[g], column_of[g]
-        total, first, second = 0.0, 0.0, 0.0
-        for k in range(resp.shape[1]):
-            if resp[r, k] > NEGLIGIBLE:
-                total += resp[r, k]
-                for q in range(_NODES.size):
-                    value = look_up(grids[j], mean[g, k] + sd[g, k] * _NODES[q])
-                    first += resp[r, k] * _WEIGHTS[q] * value
-                    second += resp[r, k] * _WEIGHTS[q] * value * value
-        first /= total
-        out[r, j] = first
-        spread[r, j] = np.sqrt(max(second / total - first * first, 0.0))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def mixture_cdf(score, resp, mean, sd):  # type: ignore[no-untyped-def]
-    """Probability that a gap's normal score lies below."""
-    total, below = 0.0, 0.0
-    for k in range(resp.size):
-        if resp[k] > NEGLIGIBLE:
-            total += resp[k]
-            below += resp[k] * 0.5 * math.erfc(-(score - mean[k]) / (sd[k] * np.sqrt(2.0)))
-    return below / total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def gap_levels(row_of, resp, mean, sd, scores, out):  # type: ignore[no-untyped-def]
-    """Write the probability that each gap's normal score lies below a given one."""
-    for g in range(row_of.size):
-        out[g] = mixture_cdf(scores[g], resp[row_of[g]], mean[g], sd[g])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def gap_spread(resp, mean, sd):  # type: ignore[no-untyped-def]
-    """Give the standard deviation of a gap's normal score: how little is known of it."""
-    total, first, second = 0.0, 0.0, 0.0
-    for k in range(resp.size):
-        if resp[k] > NEGLIGIBLE:
-            total += resp[k]
-            first += resp[k] * mean[k]
-            second += resp[k] * (mean[k] * mean[k] + sd[k] * sd[k])
-    first /= total
-    return np.sqrt(max(second / total - first * first, 0.0))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def gap_spreads(row_of, resp, mean, sd, out):  # type: ignore[no-untyped-def]
-    """Write the spread of each gap."""
-    for g in range(row_of.size):
-        out[g] = gap_spread(resp[row_of[g]], mean[g], sd[g])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def interpolate(steps, level):  # type: ignore[no-untyped-def]
-    """Value at a level of a function that is given in even steps from 0 to 1."""
-    at = level * (steps.size - 1)
-    i = int(min(max(at, 0.0), steps.size - 2.0))
-    return steps[i] + (at - i) * (steps[i + 1] - steps[i])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def calibrate_levels(at, column, spread, knots, by_spread, out):  # type: ignore[no-untyped-def]
-    """Levels of a gap's posterior: first by its spread, then by its column."""
-    after = min(max(np.searchsorted(knots, spread), 1), knots.size - 1)
-    share = (spread - knots[after - 1]) / (knots[after] - knots[after - 1])
-    share = min(max(share, 0.0), 1.0)
-    for q in range(at.size):
-        narrow = interpolate(by_spread[after - 1], at[q])
-        wide = interpolate(by_spread[after], at[q])
-        out[q] = interpolate(column, narrow + share * (wide - narrow))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def find_score(level, ends, resp, mean, sd):  # type: ignore[no-untyped-def]
-    """Find the normal score below which a gap lies with a given probability.
-
-    Regula falsi in the manner of Illinois: an end that stays twice has its weight halved.
-    """
-    low, high = ends[0], ends[1]
-    below = mixture_cdf(low, resp, mean, sd) - level
-    above = mixture_cdf(high, resp, mean, sd) - level
-    side = 0
-    for _ in range(60):
-        if high - low < 1e-9 or below >= 0.0 or above <= 0.0:
-            break
-        middle = (low * above - high * below) / (above - below)
-        value = mixture_cdf(middle, resp, mean, sd) - level
-        if abs(value) < 1e-9:
-            return middle
-        if value < 0.0:
-            low, below = middle, value
-            above = 0.5 * above if side == -1 else above
-            side = -1
-        else:
-            high, above = middle, value
-            below = 0.5 * below if side == 1 else below
-            side = 1
-    return low if below >= 0.0 else (high if above <= 0.0 else 0.5 * (low + high))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def gap_quantiles(row_of, column_of, resp, mean, sd, grids, calibration, out):  # type: ignore[no-untyped-def]
-    """Write quantiles of each gap: a monotone map keeps them, so they are found among the scores.
-
-    `calibration` holds the levels asked for, those of the columns, spreads, and levels at these.
-    """
-    at, columns, knots, by_spread = calibration
-    levels = np.empty(at.size)
-    coarse, below = np.empty(COARSE), np.empty(COARSE)
-    for g in range(row_of.size):
-        r, j = row_of[g], column_of[g]
-        spread = gap_spread(resp[r], mean[g], sd[g])
-        calibrate_levels(at, columns[j], spread, knots, by_spread, levels)
-        lowest, highest = np.inf, -np.inf
-        for k in range(resp.shape[1]):
-            if resp[r, k] > NEGLIGIBLE:
-                lowest = min(lowest, mean[g, k] - 8.0 * sd[g, k])
-                highest = max(highest, mean[g, k] + 8.0 * sd[g, k])
-        for i in range(COARSE):
-            coarse[i] = lowest + (highest - lowest) * i / (COARSE - 1)
-            below[i] = mixture_cdf(coarse[i], resp[r], mean[g], sd[g])
-        for q in range(levels.size):
-            i = min(max(np.searchsorted(below, levels[q]), 1), COARSE - 1)
-            score = find_score(levels[q], coarse[i - 1 : i + 1], resp[r], mean[g], sd[g])
-            out[q, r, j] = look_up(grids[j], score)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

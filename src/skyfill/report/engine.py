@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from skyfill.network import MixtureNetwork
-from skyfill.network import mixture_kernels as kernels
+from skyfill.network import gap_kernels as kernels
 from skyfill.network.margin import GRID_REACH, Constant, Identity, Margin
 from skyfill.network.mixture import flatten
 from skyfill.report.packing import pack
