@@ -188,3 +188,13 @@ def test_a_calibration_of_slope_one_without_bias_is_the_identity():
     P = np.array([[0.2, 0.8], [0.5, 0.5]])
     same = Calibration("vector", np.ones(2), np.zeros(2))
     np.testing.assert_allclose(same(P), P)
+
+
+def test_classes_are_moved_against_one_another_only_for_a_clear_gain():
+    rng = np.random.default_rng(3)
+    truth = rng.dirichlet([3.0, 1.0, 0.2], size=3000)
+    y = (rng.random((3000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
+    assert fit_calibration(truth, y, np.ones(3000), rng).kind == "temperature"
+    moved = truth * [1.0, 1.0, 5.0]
+    found = fit_calibration(moved / moved.sum(axis=1, keepdims=True), y, np.ones(3000), rng)
+    assert found.kind == "vector"

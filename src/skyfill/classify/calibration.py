@@ -13,11 +13,14 @@ from scipy.special import log_softmax, softmax
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
+KINDS = ("none", "temperature", "vector")
 # Trees may say 0; no class is impossible.
 FLOOR = 1e-4
 # Ridges towards the identity, in nats over all rows: a map may only turn where many rows say so.
 SLOPE_RIDGE, BIAS_RIDGE = 2.0, 0.5
 FOLDS = 5
+# Standard errors by which a freer map must win.
+SURE = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +30,7 @@ class Calibration:
     Attributes
     ----------
     kind : str
-        Which family was chosen: "temperature" (one slope), "vector"; or "none".
+        One of `KINDS`: "temperature" is one slope for all classes and no bias.
     slopes, bias : array of shape (classes,)
 
     Examples
@@ -48,13 +51,18 @@ class Calibration:
         return np.asarray(softmax(_logits(P) * self.slopes + self.bias, axis=1))
 
 
+Fit = Callable[[Array, Labels, Array], Calibration]
+
+
 def no_calibration(n_classes: int) -> Calibration:
     """Leave probabilities as they are."""
     return Calibration("none", np.ones(n_classes), np.zeros(n_classes))
 
 
 def fit_calibration(P: Array, y: Labels, weights: Array, rng: np.random.Generator) -> Calibration:
-    """Choose a map by cross-validated log loss of out-of-fold probabilities, then fit it.
+    """Fit a map to out-of-fold probabilities: one slope, or more where that clearly pays.
+
+    Whether it does is seen from cross-validated log losses.
 
     Parameters
     ----------
@@ -68,14 +76,23 @@ def fit_calibration(P: Array, y: Labels, weights: Array, rng: np.random.Generato
         Deals the rows to folds.
     """
     fold = rng.permutation(len(y)) % FOLDS
-    losses = dict.fromkeys(FAMILIES, 0.0)
-    for kind, fit in FAMILIES.items():
-        for k in range(FOLDS):
-            train, test = fold != k, fold == k
-            if train.any() and test.any():
-                found = fit(P[train], y[train], weights[train])
-                losses[kind] += _loss(found(P[test]), y[test], weights[test])
-    return FAMILIES[min(losses, key=losses.__getitem__)](P, y, weights)
+    simple = _held_out_losses(_temperature, P, y, weights=weights, fold=fold)
+    gains = simple - _held_out_losses(_vector, P, y, weights=weights, fold=fold)
+    # Bias moves rare classes by what few rows say: without a clear gain the simple map is taken.
+    clear = gains.sum() > SURE * np.sqrt(len(y)) * gains.std()
+    # Unpruned trees hardly heed weights: the shares that these ask for come by the bias.
+    weighted = np.ptp(weights) > 0
+    return (_vector if clear or weighted else _temperature)(P, y, weights)
+
+
+def _held_out_losses(fit: Fit, P: Array, y: Labels, *, weights: Array, fold: Labels) -> Array:
+    losses = np.zeros(len(y))
+    for k in range(FOLDS):
+        train, test = fold != k, fold == k
+        if train.any() and test.any():
+            found = fit(P[train], y[train], weights[train])
+            losses[test] = _losses(found(P[test]), y[test], weights[test])
+    return losses
 
 
 def _temperature(P: Array, y: Labels, weights: Array) -> Calibration:
@@ -86,12 +103,6 @@ def _temperature(P: Array, y: Labels, weights: Array) -> Calibration:
 
 def _vector(P: Array, y: Labels, weights: Array) -> Calibration:
     return Calibration("vector", *_climb(P, y, weights, np.eye(2 * P.shape[1])))
-
-
-FAMILIES: dict[str, Callable[[Array, Labels, Array], Calibration]] = {
-    "temperature": _temperature,
-    "vector": _vector,
-}
 
 
 def _climb(P: Array, y: Labels, weights: Array, design: Array) -> tuple[Array, Array]:
@@ -117,6 +128,6 @@ def _logits(P: Array) -> Array:
     return np.log(np.maximum(P, FLOOR))
 
 
-def _loss(P: Array, y: Labels, weights: Array) -> float:
+def _losses(P: Array, y: Labels, weights: Array) -> Array:
     chosen = np.maximum(P[np.arange(len(y)), y], FLOOR)
-    return float(-(weights * np.log(chosen)).sum())
+    return np.asarray(-weights * np.log(chosen))

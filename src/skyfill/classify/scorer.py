@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skyfill.classify.calibration import FAMILIES, Calibration
+from skyfill.classify.calibration import KINDS, Calibration
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.outlier import OutlierRule, check_rule
 from skyfill.classify.prior import shift_prior
@@ -261,7 +261,7 @@ def _check(scorer: Scorer) -> None:
         raise ValueError("the shares of the classes must be positive")
     if max(np.abs(part).max() for part in parts) > MAX_SLOPE:
         raise ValueError("calibration or shares are out of all bounds")
-    if scorer.calibration.kind not in ("none", *FAMILIES):
+    if scorer.calibration.kind not in KINDS:
         raise ValueError(f"no calibration {scorer.calibration.kind!r}")
     _check_contrasts(scorer.contrasts, len(network))
     check_rule(scorer.rule, len(network))
