@@ -1,7 +1,7 @@
 """Is `skyfill next` right? Gains it expects against what revealed measurements really tell.
 
     python benchmarks/next.py [--tables macho,chandra] [--hidden 0.3] [--rows 1500] [--rounds 4]
-        [--figure next.png]
+        [--seed 0] [--figure next.png]
 
 Cells are hidden at random in all rows. Half of the rows train a `CatalogClassifier`, an eighth fits
 the sharpness of the means over draws (without labels); for some of the others every hidden feature
@@ -72,6 +72,7 @@ def arguments():
     parser.add_argument("--hidden", type=float, default=0.3)
     parser.add_argument("--rows", type=int, default=1500)
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0, help="of rows, hidden cells and trees")
     parser.add_argument("--figure", type=Path)
     return parser.parse_args()
 
@@ -81,13 +82,17 @@ def prepared(key, options):
     build, load, label = TABLES[key]
     table = build()
     y = np.array(load().column(label).to_pylist())
-    order = np.random.default_rng(0).permutation(len(table.X))
+    order = np.random.default_rng(options.seed).permutation(len(table.X))
     X, y = table.X[order], y[order]
-    hidden = hide_cells(X, options.hidden, 1).X
+    hidden = hide_cells(X, options.hidden, options.seed + 1).X
     half = len(X) // 2
     start = time.perf_counter()
     model = CatalogClassifier(
-        n_trees=200, n_rounds=80, n_folds=3, imputer=NetworkImputer(16, n_fits=4), random_state=0
+        n_trees=200,
+        n_rounds=80,
+        n_folds=3,
+        imputer=NetworkImputer(16, n_fits=4),
+        random_state=options.seed,
     )
     model.fit(hidden[:half], y[:half])
     first = half + len(X) // 8
