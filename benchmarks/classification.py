@@ -1,7 +1,7 @@
 """Classifying incomplete objects: all methods in the same folds, paired standard errors.
 
     python benchmarks/classification.py [--tables macho20,chandra] [--methods skyfill,xgboost]
-        [--repeats 3] [--save FOLDER] [--rows 100000]
+        [--repeats 3] [--save FOLDER [--saved]] [--rows 100000]
 
 Every method, table and repeat is kept in FOLDER when it is done and not computed again, so that
 the whole can be run in pieces; what is there is reported. Needs the public tables in SKYFILL_DATA.
@@ -39,18 +39,25 @@ def compare(key, options):
         for name in options.methods:
             if name in absent:
                 continue
+            if options.saved and not place(key, name, repeat, options).exists():
+                continue
             try:
                 runs.append(run(key, table, name, repeat, options))
             except AbsentError as reason:
                 absent.add(name)
                 print(f"{TITLES[name]}: skipped ({reason})\n", flush=True)
-    runs.sort(key=lambda run: [TITLES[name] for name in options.methods].index(run.method))
+    titles = [TITLES[name] for name in options.methods]
+    runs.sort(key=lambda run: titles.index(run.method))
     return table, ClassComparison(classes, codes, tuple(runs), np.arange(len(codes)))
+
+
+def place(key, name, repeat, options):
+    return options.save / f"{key}-{repeat}-{name}.npz"
 
 
 def run(key, table, name, repeat, options):
     """Cross-validate one method, or read what was kept."""
-    path = options.save / f"{key}-{repeat}-{name}.npz" if options.save else None
+    path = place(key, name, repeat, options) if options.save else None
     if path and path.exists():
         with np.load(path) as kept:
             return OutOfFold(TITLES[name], repeat, kept["p"], *kept["seconds"].tolist())
@@ -127,6 +134,7 @@ def main():
     parser.add_argument("--methods", type=words, default=list(METHODS))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--save", type=Path, help="folder for out-of-fold probabilities")
+    parser.add_argument("--saved", action="store_true", help="report what is kept, run nothing")
     parser.add_argument("--rows", type=int, default=100_000, help="rows to time; 0 for none")
     options = parser.parse_args()
     header("Classification", ["scikit-learn", "lightgbm", "xgboost", "catboost"])

@@ -1,7 +1,7 @@
 """Filling gaps: all methods on the same hidden cells, trained on one half of real tables.
 
     python benchmarks/imputation.py [--tables macho,chandra] [--masks cells,blocks,faint]
-        [--methods network,knn,...] [--repeats 5] [--rates 5,10,15,20] [--save FOLDER]
+        [--methods network,knn,...] [--repeats 5] [--rates 5,10,15,20] [--save FOLDER [--saved]]
         [--rows 100000]
 
 Without tables (--tables "") only the speed is measured.
@@ -54,6 +54,7 @@ def compare(key, table, name_of_mask, rule, options):
             kept = options.save and options.save / f"{key}-{name_of_mask}-{name}-{rate:g}.json"
             if kept and kept.exists():
                 found += Comparison.from_json(kept.read_text())
+            if options.saved or (kept and kept.exists()):
                 continue
             run = partial(
                 compare_imputers,
@@ -203,6 +204,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--save", type=Path, help="folder that keeps finished runs")
+    parser.add_argument("--saved", action="store_true", help="report what is kept, run nothing")
     parser.add_argument("--rows", type=int, default=100_000, help="rows to fill; 0 for none")
     options = parser.parse_args()
     if options.save:
