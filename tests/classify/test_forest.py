@@ -11,6 +11,7 @@ from sklearn.ensemble import (
 )
 
 from skyfill.classify.forest import FlatForest, flatten_boosting, flatten_forest
+from skyfill.classify.forest_pack import Strike, Walk, _pack_nodes
 from skyfill.errors import DataError
 
 STUMP = {
@@ -248,3 +249,92 @@ def test_what_cannot_be_flattened_is_refused():
     words = HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X, y)
     with pytest.raises(ValueError, match="categorical"):
         flatten_boosting(words)
+
+
+def small_boosting(n_trees, seed, n_cuts=40):
+    """Random trees of one to eight leaves over three features, flat."""
+    rng = np.random.default_rng(seed)
+    cuts = rng.normal(size=(3, n_cuts))
+    feature, threshold, target, starts = [], [], [], [0]
+
+    def add(*node):
+        for part, value in zip((feature, threshold, target), node, strict=True):
+            part.append(value)
+
+    def grow(leaves):
+        at = len(feature)
+        if leaves == 1:
+            add(-1, 0.0, int(rng.integers(50)))
+            return
+        j = int(rng.integers(3))
+        add(j, cuts[j, rng.integers(n_cuts)], 0)
+        left = int(rng.integers(1, leaves))
+        grow(left)
+        target[at] = len(feature)
+        grow(leaves - left)
+
+    for _ in range(n_trees):
+        grow(int(rng.integers(1, 9)))
+        starts.append(len(feature))
+    return {
+        "shape": np.array([3, 3, 1]),
+        "starts": np.array(starts),
+        "feature": np.array(feature, np.int32),
+        "threshold": np.array(threshold),
+        "missing_left": rng.integers(2, size=len(feature)).astype(np.uint8),
+        "target": np.array(target, np.int32),
+        "values": rng.normal(size=(50, 1)).astype(np.float32),
+        "baseline": rng.normal(size=3),
+    }
+
+
+@given(st.integers(1, 8), st.integers(0, 10_000), st.integers(1, 200))
+@settings(max_examples=60, deadline=None)
+def test_striking_out_leaves_and_walking_to_them_give_the_same_bits(steps, seed, n_rows):
+    forest = FlatForest.from_arrays(small_boosting(3 * steps, seed))
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 3)).round(1)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    struck, walked = np.zeros((n_rows, 3)), np.zeros((n_rows, 3))
+    small = forest.packed
+    assert isinstance(small, Strike)
+    small.add(X, struck)
+    split = forest.feature >= 0
+    column = np.full(len(split), -1)
+    column[split] = small.columns
+    rank = np.zeros(len(split), np.uint32)
+    rank[split] = small.cuts
+    _pack_nodes(forest, small.ranking, column, rank).add(X, walked)
+    assert np.array_equal(struck, walked)
+
+
+def three_trees(rights):
+    """The same tree for three classes: splits first, each followed by its left child."""
+    n = 2 * len(rights) + 1
+    split = np.arange(n) < len(rights)
+    right = np.zeros(n, np.int32)
+    right[: len(rights)] = rights
+    return small_boosting(3, 1) | {
+        "starts": np.arange(4) * n,
+        "feature": np.tile(np.where(split, 0, -1), 3).astype(np.int32),
+        "threshold": np.zeros(3 * n),
+        "missing_left": np.zeros(3 * n, np.uint8),
+        "target": np.concatenate([right + split * k * n for k in range(3)]).astype(np.int32),
+    }
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        pytest.param(three_trees([16 - k for k in range(8)]), id="nine leaves"),
+        pytest.param(three_trees([3, 4]), id="nodes in another order"),
+        pytest.param(small_boosting(600, 1, n_cuts=400), id="many cuts"),
+    ],
+)
+def test_trees_that_do_not_fit_into_bytes_are_walked(arrays):
+    assert isinstance(FlatForest.from_arrays(arrays).packed, Walk)
+
+
+def test_a_tree_of_eight_leaves_is_not_walked():
+    forest = FlatForest.from_arrays(three_trees([14 - k for k in range(7)]))
+    assert isinstance(forest.packed, Strike)

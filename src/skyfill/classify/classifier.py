@@ -60,7 +60,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_folds : int
         Folds of the calibration.
     imputer : NetworkImputer, optional
-        How to learn the features; by default ``NetworkImputer(gaps="auto")``.
+        How to learn the features; by default ``NetworkImputer(n_fits=3, gaps="auto")``: more fits
+        sharpen the filled values a little further, and the classes no more.
     random_state : int, RandomState or None
 
     Attributes
@@ -91,7 +92,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         method: str = "both",
         *,
         views: Sequence[str] | None = None,
-        n_trees: int = 400,
+        n_trees: int = 200,
         n_rounds: int = 200,
         max_features: Any = "sqrt",
         class_weight: Any = None,
@@ -190,7 +191,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return read_labels(flat)
 
     def _fit_imputer(self, X: Any, rng: np.random.Generator) -> NetworkImputer:
-        imputer = NetworkImputer(gaps="auto") if self.imputer is None else clone(self.imputer)
+        default = NetworkImputer(n_fits=3, gaps="auto")
+        imputer = default if self.imputer is None else clone(self.imputer)
         if imputer.random_state is None:
             imputer.set_params(random_state=int(rng.integers(2**31)))
         imputer.fit(X)

@@ -56,8 +56,7 @@ class FlatForest(Trees):
         total = np.zeros((len(table), max(self.values.shape[1], len(self.baseline))))
 
         def work(rows: slice) -> None:
-            trees = (self.starts, packed.depths, packed.nodes, self.values)
-            kernels.walk_rows(packed.rank(table[rows]), *trees, total[rows])
+            packed.add(table[rows], total[rows])
 
         map_rows(work, len(table))
         return self._mean(total) if self.kind == "mean" else self._soften(total)
@@ -74,7 +73,7 @@ class FlatForest(Trees):
 
     @cached_property
     def packed(self) -> Packed:
-        """The trees as the compiled walk wants them."""
+        """The trees as the compiled kernels want them."""
         return pack(self)
 
     def arrays(self) -> dict[str, NDArray[Any]]:

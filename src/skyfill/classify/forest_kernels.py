@@ -93,28 +93,30 @@ def rank_rows(
     cuts: NDArray[np.float64],
     cut_starts: NDArray[np.int64],
     columns: NDArray[np.int64],
-    ranks: NDArray[np.uint32],
+    top: int,
+    ranks: NDArray[np.unsignedinteger],
 ) -> None:
-    """Count the cuts below each value; gaps get 0 or TOP, values the count plus 1.
+    """Count the cuts below each value; gaps get 0 or `top`, values the count plus 1.
 
     Column c belongs to feature ``columns[c] // 2``; an odd number sends gaps left. `ranks` has
-    shape (groups, columns, LANES): the rows of a group lie side by side.
+    shape (groups, columns, lanes): the rows of a group lie side by side.
     """
+    n, lanes = X.shape[0], ranks.shape[2]
     for c in range(columns.size):
         feature = columns[c] >> 1
-        gap = np.uint32(0) if columns[c] & 1 else TOP
+        gap = 0 if columns[c] & 1 else top
         start = np.uint64(cut_starts[feature])
         size = np.uint64(cut_starts[feature + 1] - cut_starts[feature])
         twin = c > 0 and columns[c - 1] >> 1 == feature
-        for i in range(X.shape[0]):
-            x = min(X[i, feature], LARGEST)
-            group, lane = i // LANES, i % LANES
-            if np.isnan(x):
-                ranks[group, c, lane] = gap
-            elif twin:
-                ranks[group, c, lane] = ranks[group, c - 1, lane]
-            else:
-                ranks[group, c, lane] = count_below(cuts, start, size, x) + np.uint64(1)
+        for group in range(ranks.shape[0]):
+            for lane in range(min(lanes, n - group * lanes)):
+                x = min(X[group * lanes + lane, feature], LARGEST)
+                if np.isnan(x):
+                    ranks[group, c, lane] = gap
+                elif twin:
+                    ranks[group, c, lane] = ranks[group, c - 1, lane]
+                else:
+                    ranks[group, c, lane] = count_below(cuts, start, size, x) + np.uint64(1)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -1,14 +1,15 @@
-"""Flat trees as the compiled walk wants them: ranked cuts and nodes of four words."""
+"""Flat trees as the compiled kernels want them: ranked cuts, and nodes or masks of leaves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.classify import forest_kernels as kernels
+from skyfill.classify import quick_kernels as quick
 
 # A walk takes as many steps as the tree is deep; grown trees have a few dozen levels.
 MAX_DEPTH = 4096
@@ -52,25 +53,73 @@ class Trees:
     baseline: NDArray[np.float64]
 
 
-class Packed(NamedTuple):
-    """Nodes and depths of the trees, and the cuts that rank the features."""
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Sorted cuts of every feature, and the columns of ranks that the splits look at.
 
-    nodes: NDArray[np.uint32]
-    depths: NDArray[np.int64]
+    A column is a feature twice over, plus 1 for splits that send gaps left.
+    """
+
     cuts: NDArray[np.float64]
-    cut_starts: NDArray[np.int64]
+    starts: NDArray[np.int64]
     columns: NDArray[np.int64]
     single: bool
 
-    def rank(self, X: NDArray[np.float64]) -> NDArray[np.uint32]:
+    def rank(
+        self, X: NDArray[np.float64], lanes: int, top: np.unsignedinteger
+    ) -> NDArray[np.unsignedinteger]:
         """Rank the values among the cuts; forests compare in single precision."""
         if self.single:
             with np.errstate(over="ignore"):
                 X = X.astype(np.float32).astype(np.float64)
-        shape = (-(-len(X) // kernels.LANES), max(len(self.columns), 1), kernels.LANES)
-        ranks = np.zeros(shape, np.uint32)
-        kernels.rank_rows(X, self.cuts, self.cut_starts, self.columns, ranks)
+        shape = (-(-len(X) // lanes), max(len(self.columns), 1), lanes)
+        ranks = np.zeros(shape, top.dtype)
+        kernels.rank_rows(X, self.cuts, self.starts, self.columns, int(top), ranks)
         return ranks.ravel()
+
+
+class Packed(Protocol):
+    """Trees in a form in which they are scored fast."""
+
+    def add(self, X: NDArray[np.float64], total: NDArray[np.float64]) -> None:
+        """Add what each row finds at its leaves to its totals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Trees of any size: nodes of four words, walked from the root."""
+
+    trees: Trees
+    ranking: Ranking
+    nodes: NDArray[np.uint32]
+    depths: NDArray[np.int64]
+
+    def add(self, X: NDArray[np.float64], total: NDArray[np.float64]) -> None:
+        """Add what each row finds at its leaves to its totals."""
+        ranks = self.ranking.rank(X, kernels.LANES, kernels.TOP)
+        trees = self.trees
+        kernels.walk_rows(ranks, trees.starts, self.depths, self.nodes, trees.values, total)
+
+
+@dataclass(frozen=True, eq=False)
+class Strike:
+    """Small trees: splits that strike out leaves."""
+
+    ranking: Ranking
+    starts: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    cuts: NDArray[np.uint8]
+    masks: NDArray[np.uint8]
+    values: NDArray[np.float32]
+
+    def add(self, X: NDArray[np.float64], total: NDArray[np.float64]) -> None:
+        """Add what each row finds at its leaves to its totals."""
+        n, n_totals = total.shape
+        sums = np.zeros((-(-n // quick.LANES), n_totals, quick.LANES))
+        ranks = self.ranking.rank(X, quick.LANES, quick.TOP)
+        splits = (self.starts, self.columns, self.cuts, self.masks)
+        quick.strike_rows(ranks, *splits, quick.FIRST, self.values, sums)
+        total += sums.transpose(0, 2, 1).reshape(-1, n_totals)[:n]
 
 
 def pack(trees: Trees) -> Packed:
@@ -81,15 +130,42 @@ def pack(trees: Trees) -> Packed:
     columns, places = np.unique(codes[split], return_inverse=True)
     column = np.full(len(split), -1)
     column[split] = places
+    ranking = Ranking(cuts, cut_starts, columns, trees.kind == "mean")
+    return _pack_small(trees, ranking, column, rank) or _pack_nodes(trees, ranking, column, rank)
+
+
+def _pack_small(
+    trees: Trees, ranking: Ranking, column: NDArray[np.int64], rank: NDArray[np.uint32]
+) -> Strike | None:
+    """Pack a boosting of small trees with few cuts; None where it is not one."""
+    if trees.kind != "boost" or rank.max(initial=0) >= quick.TOP:
+        return None
+    split = trees.feature >= 0
+    masks, leaves = np.empty(len(split), np.uint8), np.empty(len(split), np.int64)
+    if not quick.mark_leaves(split, trees.target, trees.starts, masks, leaves):
+        return None
+    n_trees = len(trees.starts) - 1
+    tree = np.repeat(np.arange(n_trees), np.diff(trees.starts))
+    values = np.zeros((n_trees, quick.LEAVES), np.float32)
+    values[tree[~split], leaves[~split]] = trees.values[trees.target[~split], 0]
+    starts = np.concatenate([[0], np.cumsum(split)])[trees.starts]
+    cuts = rank[split].astype(np.uint8)
+    return Strike(ranking, starts, column[split], cuts, masks[split], values.ravel())
+
+
+def _pack_nodes(
+    trees: Trees, ranking: Ranking, column: NDArray[np.int64], rank: NDArray[np.uint32]
+) -> Walk:
     sizes = np.diff(trees.starts)
-    target = np.where(split, trees.target - np.repeat(trees.starts[:-1], sizes), _leaf_codes(trees))
-    nodes = np.empty(kernels.WORDS * len(split), np.uint32)
+    roots = np.repeat(trees.starts[:-1], sizes)
+    target = np.where(trees.feature >= 0, trees.target - roots, _leaf_codes(trees))
+    nodes = np.empty(kernels.WORDS * len(target), np.uint32)
     depths = np.empty(len(sizes), np.int64)
     for t, (a, b) in enumerate(zip(trees.starts[:-1], trees.starts[1:], strict=True)):
         depths[t] = kernels.pack_tree(column[a:b], rank[a:b], target[a:b], a, nodes)
     if depths.max() > MAX_DEPTH:
         raise ValueError(f"a tree has {depths.max()} levels, more than {MAX_DEPTH}")
-    return Packed(nodes, depths, cuts, cut_starts, columns, trees.kind == "mean")
+    return Walk(trees, ranking, nodes, depths)
 
 
 def _leaf_codes(trees: Trees) -> NDArray[np.int64]:

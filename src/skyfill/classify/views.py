@@ -52,9 +52,13 @@ def _gaps(facts: Facts, contrasts: Array) -> Array:
 
 def _contrasts(facts: Facts, contrasts: Array) -> Array:
     first, second = contrasts[:, 0].astype(np.intp), contrasts[:, 2].astype(np.intp)
-    one, other = facts.filled[:, first], facts.filled[:, second]
+    n, p = facts.X.shape
+    view = np.empty((n, 2 * p + len(contrasts)))
+    view[:, :p], view[:, p : 2 * p] = facts.X, facts.filled
     # Not a product of matrices: its last bits would depend on the number of rows.
-    return np.hstack([facts.X, facts.filled, one * contrasts[:, 1] + other * contrasts[:, 3]])
+    np.multiply(facts.filled[:, first], contrasts[:, 1], out=view[:, 2 * p :])
+    view[:, 2 * p :] += facts.filled[:, second] * contrasts[:, 3]
+    return view
 
 
 def _components(facts: Facts, contrasts: Array) -> Array:
