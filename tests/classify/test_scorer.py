@@ -13,6 +13,7 @@ from skyfill.classify.calibration import Calibration, fit_calibration
 from skyfill.classify.outlier import fit_outlier_rule
 from skyfill.classify.prior import estimate_prior, shift_prior
 from skyfill.classify.scorer import Scorer, entropy_bits
+from skyfill.classify.views import VIEWS, Facts
 from skyfill.impute import NetworkImputer
 from skyfill.network import learn_mixture
 from skyfill.network.mixture_em import Plan
@@ -198,3 +199,10 @@ def test_classes_are_moved_against_one_another_only_for_a_clear_gain():
     moved = truth * [1.0, 1.0, 5.0]
     found = fit_calibration(moved / moved.sum(axis=1, keepdims=True), y, np.ones(3000), rng)
     assert found.kind == "vector"
+
+
+def test_contrasts_of_extreme_values_are_no_warning():
+    facts = Facts(np.full((1, 2), 1e300), np.full((1, 2), 1e300))
+    view = VIEWS["contrasts"](facts, np.array([[0.0, 1e200, 1.0, -1e200]]))
+    assert view.shape == (1, 5)
+    assert np.isnan(view[0, 4])
