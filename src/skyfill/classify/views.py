@@ -55,8 +55,8 @@ def _contrasts(facts: Facts, contrasts: Array) -> Array:
     n, p = facts.X.shape
     view = np.empty((n, 2 * p + len(contrasts)))
     view[:, :p], view[:, p : 2 * p] = facts.X, facts.filled
-    # Not a product of matrices: its last bits would depend on the number of rows. Values of 1e300 may
-    # exceed all numbers in units of a tiny spread; trees can take that.
+    # Not a product of matrices: its last bits would depend on the number of rows. Values of 1e300
+    # may exceed all numbers in units of a tiny spread; trees can take that.
     with np.errstate(over="ignore", invalid="ignore"):
         np.multiply(facts.filled[:, first], contrasts[:, 1], out=view[:, 2 * p :])
         view[:, 2 * p :] += facts.filled[:, second] * contrasts[:, 3]
