@@ -61,7 +61,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Folds of the calibration.
     imputer : NetworkImputer, optional
         How to learn the features; by default ``NetworkImputer(n_fits=3, gaps="auto")``: more fits
-        sharpen the filled values a little further, and the classes no more.
+        take longer for every row and gain little for the classes.
     random_state : int, RandomState or None
 
     Attributes
