@@ -131,7 +131,7 @@ def test_the_more_unlikely_the_higher_the_score():
     rule = fit_outlier_rule(X, Plan(1, 5.0), rng)
     network = learn_mixture(X, n_components=1, n_fits=1).network
     far = np.column_stack([np.linspace(0.5, 6, 30), np.zeros(30)])
-    scores = rule.score(network, far)
+    scores = rule.score(network.look(far).seen, far)
     assert (np.diff(scores) >= 0).all()
     assert (np.diff(scores)[:12] > 0).all()
     # One in a thousand of a two-dimensional normal lies beyond a radius of 3.72.

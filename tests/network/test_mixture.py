@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def random_mixture(rng, k, p, gaps=False):
 
 def make_model(seed, p=4, fits=2, gaps=False):
     rng = np.random.default_rng(seed)
-    mixtures = tuple(random_mixture(rng, rng.integers(1, 4), p, gaps) for _ in range(fits))
+    mixtures = tuple(random_mixture(rng, rng.integers(1, 11), p, gaps) for _ in range(fits))
     return MixtureNetwork(tuple(f"n{j}" for j in range(p)), (PLAIN,) * p, mixtures)
 
 
@@ -95,6 +96,17 @@ def test_likelihood_responsibilities_and_posterior_are_those_of_the_formulas(cas
         assert_allclose(post.sd[r, lost], np.sqrt(square - mean**2), atol=5e-3)
         assert (post.mean[r, ~lost] == x[~lost]).all()
         assert (post.sd[r, ~lost] == 0).all()
+
+
+@given(cases())
+def test_one_look_tells_what_the_single_questions_tell(case):
+    model, X = case
+    found = model.look(X, responsibilities=True)
+    assert_allclose(found.posterior, model.posterior(X), rtol=0)
+    assert_allclose(found.responsibilities, model.responsibilities(X), rtol=0)
+    without = replace(model, fits=tuple(fit._replace(gap_rates=None) for fit in model.fits))
+    assert_allclose(found.seen, without.loglik(X), rtol=1e-10, atol=1e-10)
+    assert model.look(X).responsibilities is None
 
 
 @given(cases())

@@ -49,12 +49,14 @@ class OutlierRule:
     spread: Array
     surprise: Array
 
-    def score(self, network: MixtureNetwork, X: Array) -> Array:
+    def score(self, seen: Array, X: Array) -> Array:
         """Minus log10 of the share of ordinary rows that are less likely than each row.
 
-        Beyond the least likely held-out row it goes on as the tail does (exponentially).
+        `seen` is the log-likelihood of `MixtureNetwork.look`, in which patterns of gaps do not
+        count: a catalog that lacks a column is not full of outliers. Beyond the least likely
+        held-out row the score goes on as the tail does (exponentially).
         """
-        return self._tail(self._surprise(_ignorable(network).loglik(X), X))
+        return self._tail(self._surprise(seen, X))
 
     def flag(self, score: Array) -> NDArray[np.bool_]:
         """Say which rows fewer than one in a thousand ordinary rows would be as unlikely as."""
@@ -95,11 +97,11 @@ def fit_outlier_rule(
     rows = rng.permutation(len(X))[:MOST_ROWS]
     n_held = int(HELD_OUT * len(rows)) if len(rows) >= LEAST_ROWS else 0
     held = X[rows[:n_held]] if n_held else X[rows]
-    network = _ignorable(_fit(X[rows[n_held:]], held, plan, n_fits, rng))
+    network = _fit(X[rows[n_held:]], held, plan, n_fits, rng)
     some = [_thinned(held, rate, rng) for rate in THINNED]
     table = np.vstack(some)
     table = table[~np.isnan(table).all(axis=1)]
-    loglik = network.loglik(table)
+    loglik = network.look(table).seen
     design = _design(table)
     center = _ridge(design, loglik)
     spread = _ridge(design, (loglik - design @ center) ** 2)
@@ -125,11 +127,6 @@ def _fit(
         tol=1e-3,
         rng=rng,
     ).network
-
-
-def _ignorable(network: MixtureNetwork) -> MixtureNetwork:
-    """Leave the pattern of gaps out: a catalog that lacks a column is not full of outliers."""
-    return replace(network, fits=tuple(fit._replace(gap_rates=None) for fit in network.fits))
 
 
 def _thinned(X: Array, rate: float, rng: np.random.Generator) -> Array:

@@ -13,7 +13,7 @@ from skyfill.classify.calibration import KINDS, Calibration
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.outlier import OutlierRule, check_rule
 from skyfill.classify.prior import shift_prior
-from skyfill.classify.views import VIEWS, Array, look, width
+from skyfill.classify.views import VIEWS, Array, Facts, look, width
 from skyfill.errors import DataError
 from skyfill.network import MixtureNetwork
 from skyfill.network._array import as_table
@@ -122,8 +122,9 @@ class Scorer:
         rng : int or numpy.random.Generator
         """
         X = self._table(X)
-        P = self._by_chunks(X)
-        unusual = self.rule.score(self.network, X)
+        seen: list[Array] = []
+        P = self._by_chunks(X, seen)
+        unusual = self.rule.score(np.concatenate([np.empty(0), *seen]), X)
         share = self._gap_share(X, n_draws, np.random.default_rng(rng))
         return Scores(P, entropy_bits(P), share, self.rule.flag(unusual), unusual)
 
@@ -148,14 +149,21 @@ class Scorer:
         tables = self.network.draws(X, n_draws, rng)
         return [self._by_chunks(table) for table in tables]
 
-    def _by_chunks(self, X: Array) -> Array:
-        parts = [self._weigh(X[a : a + ROWS_AT_ONCE]) for a in range(0, len(X), ROWS_AT_ONCE)]
-        return np.concatenate(parts) if parts else np.empty((0, len(self.classes)))
-
-    def _weigh(self, X: Array) -> Array:
+    def _by_chunks(self, X: Array, seen: list[Array] | None = None) -> Array:
+        """Give probabilities; add how likely the rows are to `seen`, if it is given."""
+        parts = [np.empty((0, len(self.classes)))]
         views = [member.view for member in self.members]
-        facts = look(self.network, X, views)
-        seen = {view: VIEWS[view](facts, self.contrasts) for view in set(views)}
+        for start in range(0, len(X), ROWS_AT_ONCE):
+            rows = X[start : start + ROWS_AT_ONCE]
+            facts = look(self.network, rows, views, likelihood=seen is not None)
+            parts.append(self._weigh(facts))
+            if seen is not None and facts.seen is not None:
+                seen.append(facts.seen)
+        return np.concatenate(parts)
+
+    def _weigh(self, facts: Facts) -> Array:
+        X, views = facts.X, {member.view for member in self.members}
+        seen = {view: VIEWS[view](facts, self.contrasts) for view in views}
         mean = np.zeros((len(X), len(self.classes)))
         for view, forest, weight in self.members:
             mean += weight * forest.predict_proba(seen[view])

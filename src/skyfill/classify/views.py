@@ -27,11 +27,14 @@ class Facts:
         The same with posterior means in the gaps.
     responsibilities : array of shape (n, components), optional
         Probability of each component of each fit; None where no view asks for it.
+    seen : array of shape (n,), optional
+        Log-likelihood of what was seen of each row; None where it was not asked for.
     """
 
     X: Array
     filled: Array
     responsibilities: Array | None = None
+    seen: Array | None = None
 
 
 def _values(facts: Facts, contrasts: Array) -> Array:
@@ -87,8 +90,10 @@ def width(view: str, network: MixtureNetwork, contrasts: Array) -> int:
     return p + more.get(view, p)
 
 
-def look(network: MixtureNetwork, X: Array, views: Iterable[str]) -> Facts:
-    """Collect what the views need of each row.
+def look(
+    network: MixtureNetwork, X: Array, views: Iterable[str], *, likelihood: bool = False
+) -> Facts:
+    """Collect what the views need of each row, and, if asked for, how likely it is.
 
     Examples
     --------
@@ -98,8 +103,11 @@ def look(network: MixtureNetwork, X: Array, views: Iterable[str]) -> Facts:
     >>> look(network, np.array([[10.0, np.nan]]), ["gaps"]).filled.round()
     array([[10.,  5.]])
     """
-    filled = network.posterior(X).mean if np.isnan(X).any() else X
-    return Facts(X, filled, network.responsibilities(X) if "components" in views else None)
+    components = "components" in views
+    if not (components or likelihood or np.isnan(X).any()):
+        return Facts(X, X)
+    found = network.look(X, responsibilities=components)
+    return Facts(X, found.posterior.mean, found.responsibilities, found.seen)
 
 
 def choose_contrasts(filled: Array) -> Array:

@@ -16,13 +16,15 @@ from skyfill.network import mixture_kernels as kernels
 from skyfill.network._array import Array, IntArray, Rng, as_table, check_finite
 from skyfill.network.gaussian import GaussianNetwork
 from skyfill.network.graph import Parents
+from skyfill.network.lanes import LANES
 from skyfill.network.margin import Margin
 from skyfill.network.parameters import regress
 from skyfill.network.posterior import Posterior
 from skyfill.threads import map_threads
 
-# Rows worked on at once: all components' means of all their gaps stay in a core's cache.
-ROWS_AT_ONCE = 512
+# Rows worked on at once: enough to share factorisations between rows with the same gaps, few
+# enough that all components' means of all gaps stay near.
+ROWS_AT_ONCE = 1024
 
 
 class Mixture(NamedTuple):
@@ -57,6 +59,18 @@ class Parts(NamedTuple):
     mean: Array  # (gaps, c)
     sd: Array  # (gaps, c)
     loglik: Array  # (n,)
+    seen: Array  # (n,): the same without the chance of the pattern of gaps
+
+
+class Look(NamedTuple):
+    """What one pass over a table tells: of gaps, of how likely rows are, of their components.
+
+    `seen` is the log density of each row's seen cells, without the chance of its pattern of gaps.
+    """
+
+    posterior: Posterior
+    seen: Array  # (n,)
+    responsibilities: Array | None  # (n, components)
 
 
 class BySpread(NamedTuple):
@@ -79,26 +93,49 @@ def sort_rows(Z: Array) -> Sorted:
     return Sorted(Z, order.astype(np.int64), starts, first_gap, row_of, column_of)
 
 
-def flatten(fits: Sequence[Mixture]) -> kernels.Components:
+def in_blocks(fits: Sequence[Mixture]) -> kernels.Components:
     """Lay all components of all fits out as the kernels want them."""
     covs = np.concatenate([fit.covs for fit in fits])
     precisions = np.linalg.inv(covs)
     precisions = (precisions + precisions.transpose(0, 2, 1)) / 2
     weights = np.concatenate([fit.weights for fit in fits])
-    shape = (covs.shape[1], len(weights))
-    rates = [fit.gap_rates for fit in fits if fit.gap_rates is not None]
-    lost = seen = np.zeros(shape)
-    if rates:
-        lost, seen = np.log(np.concatenate(rates).T), np.log1p(-np.concatenate(rates).T)
-    bounds = np.cumsum([0, *(len(fit.weights) for fit in fits)], dtype=np.int64)
+    log_norms = np.log(weights) - 0.5 * np.linalg.slogdet(covs)[1]
+    np.einsum("kjj->kj", precisions)[:] /= 2
+    # Where gaps tell nothing there is nothing to add for them.
+    columns = 0 if fits[0].gap_rates is None else None
+    lost, seen = (_side_by_side(logs[:, :columns]) for logs in gap_logs(fits))
     return kernels.Components(
-        np.ascontiguousarray(np.concatenate([fit.means for fit in fits]).T),
-        np.ascontiguousarray(precisions.transpose(1, 2, 0)),
-        np.log(weights) - 0.5 * np.linalg.slogdet(covs)[1],
-        np.ascontiguousarray(lost),
-        np.ascontiguousarray(seen),
-        bounds,
+        _side_by_side(np.concatenate([fit.means for fit in fits])),
+        # Components of no weight fill the last block up; they can have any precision.
+        _side_by_side(precisions, np.eye(covs.shape[1])),
+        _side_by_side(log_norms, -np.inf),
+        lost,
+        seen,
+        np.cumsum([0, *(len(fit.weights) for fit in fits)], dtype=np.int64),
     )
+
+
+def _side_by_side(values: Array, more: Array | float = 0.0) -> Array:
+    """Put the first axis in blocks of lanes at the end: (k, ...) to (blocks, ..., lanes)."""
+    blocks = -(-len(values) // LANES)
+    full = np.empty((blocks * LANES, *values.shape[1:]))
+    full[: len(values)], full[len(values) :] = values, more
+    return np.ascontiguousarray(np.moveaxis(full.reshape(blocks, LANES, *values.shape[1:]), 1, -1))
+
+
+def one_by_one(blocks: Array, count: int) -> Array:
+    """Undo it: (blocks, ..., lanes) to (k, ...)."""
+    back = np.moveaxis(blocks, -1, 1)
+    return back.reshape(-1, *back.shape[2:])[:count]
+
+
+def gap_logs(fits: Sequence[Mixture]) -> tuple[Array, Array]:
+    """Log probability of each component that a cell is a gap, or not; 0 where gaps tell nothing."""
+    rates = [fit.gap_rates for fit in fits if fit.gap_rates is not None]
+    if not rates:
+        nothing = np.zeros((sum(len(fit.weights) for fit in fits), fits[0].means.shape[1]))
+        return nothing, nothing
+    return np.log(np.concatenate(rates)), np.log1p(-np.concatenate(rates))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +181,7 @@ class MixtureNetwork:
 
     @cached_property
     def _components(self) -> kernels.Components:
-        return flatten(self.fits)
+        return in_blocks(self.fits)
 
     @cached_property
     def _grids(self) -> Array:
@@ -166,12 +203,18 @@ class MixtureNetwork:
 
     def responsibilities(self, X: ArrayLike) -> Array:
         """Probability of each component of each fit for each row, over the number of fits."""
-        return self._gather(X, lambda rows, parts: parts.resp, (sum(self.n_components),))
+        c = sum(self.n_components)
+        return self._gather(X, lambda rows, parts: parts.resp[:, :c], (c,))
 
     def posterior(self, X: ArrayLike) -> Posterior:
         """Posterior mean and standard deviation of every cell; seen cells come back as they are."""
+        return self.look(X).posterior
+
+    def look(self, X: ArrayLike, *, responsibilities: bool = False) -> Look:
+        """Give posterior, likelihood and, if asked for, responsibilities at the cost of one."""
         X = as_table(X, len(self))
-        mean, sd = np.zeros(X.shape), np.zeros(X.shape)
+        mean, sd, seen = np.zeros(X.shape), np.zeros(X.shape), np.empty(len(X))
+        resp = np.empty((len(X), sum(self.n_components))) if responsibilities else None
         # Moments about the middle and by the reach of a column: squares cannot overflow.
         middle = self._grids[:, self._grids.shape[1] // 2]
         reach = 2 * np.abs(self._grids / 2 - middle[:, None] / 2).max(axis=1)
@@ -181,9 +224,13 @@ class MixtureNetwork:
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             gaps = (part.row_of, part.column_of, parts.resp, parts.mean, parts.sd)
             gap_kernels.fill_gaps(*gaps, grids, mean[rows], sd[rows])
+            seen[rows] = parts.seen
+            if resp is not None:
+                resp[rows] = parts.resp[:, : resp.shape[1]]
 
         self._each(X, work)
-        return Posterior(np.where(np.isnan(X), middle + reach * mean, X), sd * reach)
+        filled = np.where(np.isnan(X), middle + reach * mean, X)
+        return Look(Posterior(filled, sd * reach), seen, resp)
 
     def quantiles(self, X: ArrayLike, levels: Sequence[float]) -> Array:
         """Quantiles of every cell's posterior, shape (levels, n, p); a seen cell is itself."""
@@ -261,6 +308,7 @@ class MixtureNetwork:
                 *part[:3],
                 self._components,
                 parts.resp,
+                parts.mean,
                 part.first_gap,
                 np.ascontiguousarray(uniform[:, rows]),
                 mine,
@@ -315,8 +363,9 @@ class MixtureNetwork:
 
     def _weigh(self, part: Sorted) -> Parts:
         components, n_gaps = self._components, len(part.row_of)
-        n, c = len(part.Z), len(components.log_norms)
-        parts = Parts(np.empty((n, c)), np.empty((n_gaps, c)), np.empty((n_gaps, c)), np.empty(n))
+        n, c = len(part.Z), components.log_norms.size
+        gaps = np.empty((n_gaps, c)), np.empty((n_gaps, c))
+        parts = Parts(np.empty((n, c)), *gaps, np.empty(n), np.empty(n))
         kernels.weigh_rows(*part[:3], components, part.first_gap, *parts)
         return parts
 

@@ -13,7 +13,7 @@ from skyfill.network import mixture_kernels as kernels
 from skyfill.network._array import Array
 from skyfill.network.bic import bic_search
 from skyfill.network.graph import Parents
-from skyfill.network.mixture import Mixture, Sorted, flatten
+from skyfill.network.mixture import Mixture, Sorted, in_blocks, one_by_one
 from skyfill.network.parameters import regress
 
 # A component's gap rate is estimated with this many extra rows of the overall rate.
@@ -78,13 +78,14 @@ def expect_parts(
 
 def expect_mixture(part: Sorted, mixture: Mixture) -> MixtureMoments:
     """Take the expected moments of a part of a table: the E-step."""
-    k, p = mixture.means.shape
-    weight, total = np.zeros(k), np.zeros((p, k))
-    cross, gaps = np.zeros((p, p, k)), np.zeros((p, k))
-    loglik = kernels.expect_mixture(*part[:3], flatten([mixture]), weight, total, cross, gaps)
-    lower = np.tril(cross.transpose(2, 0, 1))
+    components = in_blocks([mixture])
+    sums = [np.zeros(a.shape) for a in (components.log_norms, components.means)]
+    sums += [np.zeros(a.shape) for a in (components.precisions, components.means)]
+    loglik = kernels.expect_mixture(*part[:3], components, *sums)
+    weight, total, cross, gaps = (one_by_one(a, len(mixture.weights)) for a in sums)
+    lower = np.tril(cross)
     full = lower + np.tril(lower, -1).transpose(0, 2, 1)
-    return MixtureMoments(len(part.Z), mixture.means, weight, total.T, full, gaps.T, loglik)
+    return MixtureMoments(len(part.Z), mixture.means, weight, total, full, gaps, loglik)
 
 
 def maximize_mixture(

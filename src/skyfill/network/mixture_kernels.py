@@ -1,7 +1,7 @@
 """Compiled kernels of mixtures: every component of every fit for every row.
 
-The formulas are those of kernels.py. Components are the last axis of every array, so that each step
-is done for all of them at once by vector instructions. Rows are sorted by their pattern of gaps:
+The formulas are those of kernels.py. Components stand side by side in blocks (lanes.py), so that
+each step is done for eight of them at once. Rows are sorted by their pattern of gaps:
 factorisations are made once per run of equal patterns, and runs of length one cost little more.
 """
 
@@ -12,132 +12,151 @@ from numba import njit
 
 from skyfill.network._array import Array, IntArray
 from skyfill.network.gap_kernels import look_up
-from skyfill.network.kernels import REORDER
+from skyfill.network.lanes import (
+    LANES,
+    add_products,
+    combine,
+    copy,
+    eliminate,
+    multiply,
+    norm,
+    pivot,
+    subtract,
+    sum_products,
+)
+
+# Rows of a run that are completed together: what all components say of them stays in the cache.
+RUN = 32
 
 
 class Components(NamedTuple):
-    """All components of all fits as flat arrays; fit f has components bounds[f] to bounds[f+1]."""
+    """All components of all fits in blocks; fit f has components bounds[f] to bounds[f+1].
 
-    means: Array  # (p, c)
-    precisions: Array  # (p, p, c)
-    log_norms: Array  # (c,): log weight - half the log determinant of the covariance
-    log_lost: Array  # (p, c): log probability that a cell is a gap; 0 where gaps are ignorable
-    log_seen: Array  # (p, c)
+    The last block is filled up with components of no weight.
+    """
+
+    means: Array  # (blocks, p, lanes)
+    precisions: Array  # (blocks, p, p, lanes), with half the diagonal
+    log_norms: Array  # (blocks, lanes): log weight - half the log determinant of the covariance
+    log_lost: Array  # (blocks, p, lanes): log chance that a cell is a gap; p is 0 where ignorable
+    log_seen: Array  # (blocks, p, lanes)
     bounds: IntArray  # (fits + 1,)
+
+
+class Factors(NamedTuple):
+    """What `prepare` finds of one pattern of gaps, for every block."""
+
+    lower: Array  # (blocks, p, p, lanes): Cholesky factor of the lost block, its diagonal inverted
+    root: Array  # (blocks, p, p, lanes): inverse of its transpose, a root of the covariance
+    log_w: Array  # (blocks, lanes): all of the log density of a row but -quad/2
+    log_gaps: Array  # (blocks, lanes): the part of it that is the chance of the pattern
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def make_factors(blocks, p):  # type: ignore[no-untyped-def]
+    """Room for what is found of a pattern."""
+    shape = (blocks, p, p, LANES)
+    room = np.empty((blocks, LANES)), np.zeros((blocks, LANES))
+    return Factors(np.empty(shape), np.empty(shape), *room)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def find_lost(x, lost):  # type: ignore[no-untyped-def]
-    """List the gaps of a row; return their number."""
+    """List the gaps of a row, and -1 at the end; return their number."""
     count = 0
     for j in range(x.size):
         if np.isnan(x[j]):
             lost[count] = j
             count += 1
+    lost[count] = -1
     return count
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
-def invert_factors(precisions, lost, count, w, log_w):  # type: ignore[no-untyped-def]
-    """Inverse Cholesky factors W of the lost blocks; add log|W|."""
-    size = log_w.size
-    det = np.ones(size)  # one logarithm per component, not one per gap
-    for i in range(count):
-        for j in range(i + 1):
-            for k in range(size):
-                w[i, j, k] = precisions[lost[i], lost[j], k]
-            for h in range(j):
-                for k in range(size):
-                    w[i, j, k] -= w[i, h, k] * w[j, h, k]
-            if i != j:
-                for k in range(size):
-                    w[i, j, k] *= w[j, j, k]
-        for k in range(size):
-            w[i, i, k] = 1.0 / np.sqrt(max(w[i, i, k], 1e-300))
-            det[k] *= w[i, i, k]
-        if i == count - 1 or i % 8 == 7:  # before the products run out of range
-            for k in range(size):
-                log_w[k] += np.log(det[k])
-                det[k] = 1.0
-    for j in range(count):
-        for i in range(j + 1, count):
-            for k in range(size):
-                w[i, j, k] *= -w[j, j, k]
-            for h in range(j + 1, i):
-                for k in range(size):
-                    w[i, j, k] -= w[i, h, k] * w[h, j, k]
-            for k in range(size):
-                w[i, j, k] *= w[i, i, k]
+@njit(cache=True, nogil=True, error_model="numpy")
+def make_room(p):  # type: ignore[no-untyped-def]
+    """Room to work in: p + 1 rows, then one of ones and one of zeros."""
+    z = np.zeros((p + 3, LANES))
+    z[p + 1] = 1.0
+    return z
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def prepare(x, lost, count, components, w, log_w):  # type: ignore[no-untyped-def]
-    """Factorise a pattern for every component; log_w becomes all of the log density but -quad/2."""
+def prepare(lost, count, components, factors, z):  # type: ignore[no-untyped-def]
+    """Factorise a pattern of gaps for every block."""
     means, precisions, log_norms, log_lost, log_seen, _ = components
-    constant = 0.5 * (x.size - count) * np.log(2.0 * np.pi)
-    for k in range(log_norms.size):
-        log_w[k] = log_norms[k] - constant
-    for j in range(x.size):
-        gap = np.isnan(x[j])
-        for k in range(log_norms.size):
-            log_w[k] += log_lost[j, k] if gap else log_seen[j, k]
-    invert_factors(precisions, lost, count, w, log_w)
+    lower, root, log_w, log_gaps = factors
+    blocks, p, _ = means.shape
+    constant = 0.5 * (p - count) * np.log(2.0 * np.pi)
+    for b in range(blocks):
+        copy(z, p + 2, log_gaps, b)
+        gap = 0
+        for j in range(log_lost.shape[1]):
+            if j == lost[gap]:
+                gap += 1
+                combine(1.0, log_gaps, b, 1.0, log_lost, b * p + j, log_gaps, b)
+            else:
+                combine(1.0, log_gaps, b, 1.0, log_seen, b * p + j, log_gaps, b)
+        combine(1.0, log_norms, b, -constant, z, p + 1, log_w, b)
+        combine(1.0, log_w, b, 1.0, log_gaps, b, log_w, b)
+        factorize(b, lost, count, precisions, lower, root, log_w, z)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
-def add_products(a, b, rows, out):  # type: ignore[no-untyped-def]
-    """Add to `out` the products of the first rows of two tables, summed over rows."""
-    size = out.size
-    i = 0
-    while i + 4 <= rows:  # four at once: `out` is loaded and stored a quarter as often
-        for k in range(size):
-            out[k] += (
-                a[i, k] * b[i, k]
-                + a[i + 1, k] * b[i + 1, k]
-                + a[i + 2, k] * b[i + 2, k]
-                + a[i + 3, k] * b[i + 3, k]
+@njit(cache=True, nogil=True, error_model="numpy")
+def factorize(b, lost, count, precisions, lower, root, log_w, z):  # type: ignore[no-untyped-def]
+    """Factorise the lost block of a precision, P = L L^T; subtract log|L| from log_w."""
+    p = precisions.shape[1]
+    first, det, one, nothing = b * p * p, p, p + 1, p + 2
+    copy(z, one, z, det)
+    for i in range(count):
+        row = first + i * p
+        for j in range(i):
+            start, other = first + lost[i] * p + lost[j], first + j * p
+            eliminate(
+                precisions, start, lower, row, lower, other, j, lower, other + j, lower, row + j
             )
-        i += 4
-    while i < rows:
-        for k in range(size):
-            out[k] += a[i, k] * b[i, k]
-        i += 1
+        pivot(precisions, first + lost[i] * p + lost[i], lower, row, i, lower, row + i)
+        multiply(z, det, lower, row + i, z, det)
+        # One logarithm per component, not one per gap; before the products run out of range.
+        if i == count - 1 or i % 8 == 7:
+            for k in range(LANES):
+                log_w[b, k] += np.log(z[det, k])
+            copy(z, one, z, det)
+    for j in range(count):
+        at = first + j * p
+        copy(lower, at + j, root, at + j)
+        for i in range(j + 1, count):
+            row = first + i * p
+            eliminate(z, nothing, lower, row + j, root, at + j, i - j, lower, row + i, root, at + i)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
-def complete(x, components, lost, count, w, c, z, quad):  # type: ignore[no-untyped-def]
-    """Fill c with x - mean, its lost part with the posterior mean; quad with c^T precision c."""
-    means, precisions = components[0], components[1]
-    size = quad.size
-    quad[:] = 0.0
+@njit(cache=True, nogil=True, error_model="numpy")
+def complete(X, r, lost, count, b, means, precisions, lower, root, z, c, at, quad):  # type: ignore[no-untyped-def]
+    """Fill p rows of c from `at` with x - mean, where x is lost with its posterior mean.
+
+    `quad` gets c^T precision c. (Arrays one by one: a tuple's would be counted at every call.)
+    """
+    p = X.shape[1]
+    first, scratch, one, nothing = b * p * p, p, p + 1, p + 2
     gap = 0
-    lost[count] = -1
-    for j in range(x.size):
+    for j in range(p):
         if j == lost[gap]:
             gap += 1
-            c[j, :] = 0.0
+            copy(z, nothing, c, at + j)
+            copy(z, nothing, z, j)
             continue
-        for k in range(size):
-            c[j, k] = x[j] - means[j, k]
-            z[0, k] = 0.5 * precisions[j, j, k] * c[j, k]
-        add_products(precisions[j], c, j, z[0])
-        for k in range(size):
-            quad[k] += 2.0 * z[0, k] * c[j, k]
+        subtract(X[r, j], means, b * p + j, c, at + j)
+        # With half the diagonal the sum up to it is half of what the whole row gives.
+        sum_products(precisions, first + j * p, c, at, j + 1, z, j)
+    sum_products(c, at, z, 0, p, quad, 0)
     for i in range(count):
-        z[i, :] = 0.0
-        add_products(precisions[lost[i]], c, x.size, z[i])
-    for i in range(count - 1, -1, -1):
-        for k in range(size):
-            z[i, k] *= w[i, i, k]
-        for h in range(i):
-            for k in range(size):
-                z[i, k] += w[i, h, k] * z[h, k]
-        for k in range(size):
-            quad[k] -= z[i, k] * z[i, k]
+        row = first + i * p
+        sum_products(precisions, first + lost[i] * p, c, at, p, z, i)
+        eliminate(z, i, lower, row, z, 0, i, lower, row + i, z, i)
+    sum_products(z, 0, z, 0, count, z, scratch)
+    combine(2.0, quad, 0, -1.0, z, scratch, quad, 0)
     for i in range(count):
-        for h in range(i, count):
-            for k in range(size):
-                c[lost[i], k] -= w[h, i, k] * z[h, k]
+        out = at + lost[i]
+        eliminate(z, nothing, root, first + i * p + i, z, i, count - i, z, one, c, out)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -167,61 +186,73 @@ def normalize(logs, bounds):  # type: ignore[no-untyped-def]
             best = value
         else:
             total += np.exp(value - best)
+    logs[bounds[fits] :] = 0.0
     return best + np.log(total / fits)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def weigh_rows(X, order, starts, components, first_gap, resp, mean, sd, loglik):  # type: ignore[no-untyped-def]
+def weigh_rows(X, order, starts, components, first_gap, resp, mean, sd, loglik, seen):  # type: ignore[no-untyped-def]
     """Write each row's responsibilities and likelihood, and per gap and component mean and sd.
 
-    Gaps are numbered in row order: those of row r start at first_gap[r].
+    Gaps are numbered in row order: those of row r start at first_gap[r]. `seen` is the
+    log-likelihood without the chance of the pattern of gaps.
     """
-    means, bounds = components[0], components[5]
-    p, size = means.shape
-    lost, w = np.empty(p + 1, np.int64), np.empty((p, p, size))
-    log_w, c, z = np.empty(size), np.empty((p, size)), np.empty((p, size))
+    means, precisions = components.means, components.precisions
+    blocks, p, _ = means.shape
+    lost, factors, z = np.empty(p + 1, np.int64), make_factors(blocks, p), make_room(p)
+    lower, root, log_w, log_gaps = factors
+    c, spread, quad = np.empty((p, LANES)), np.empty((p, LANES)), np.empty(LANES)
+    logs, bounds = np.empty(blocks * LANES), components.bounds
     for g in range(starts.size - 1):
         count = find_lost(X[order[starts[g]]], lost)
-        prepare(X[order[starts[g]]], lost, count, components, w, log_w)
+        prepare(lost, count, components, factors, z)
+        for b in range(blocks):
+            find_spreads(b, count, root, spread)
+            for a in range(starts[g], starts[g + 1]):
+                r = order[a]
+                complete(X, r, lost, count, b, means, precisions, lower, root, z, c, 0, quad)
+                combine(1.0, log_w, b, -0.5, quad, 0, resp, r * blocks + b)
+                for i in range(count):
+                    gap = (first_gap[r] + i) * blocks + b
+                    combine(1.0, means, b * p + lost[i], 1.0, c, lost[i], mean, gap)
+                    copy(spread, i, sd, gap)
         for a in range(starts[g], starts[g + 1]):
             r = order[a]
-            complete(X[r], components, lost, count, w, c, z, resp[r])
-            for k in range(size):
-                resp[r, k] = log_w[k] - 0.5 * resp[r, k]
-            loglik[r] = normalize(resp[r], bounds)
-            for i in range(count):
-                j, gap = lost[i], first_gap[r] + i
-                sd[gap, :] = 0.0
-                for h in range(i, count):
-                    for k in range(size):
-                        sd[gap, k] += w[h, i, k] * w[h, i, k]
-                for k in range(size):
-                    mean[gap, k] = means[j, k] + c[j, k]
-                    sd[gap, k] = np.sqrt(sd[gap, k])
+            for b in range(blocks):
+                combine(1.0, resp, r * blocks + b, -1.0, log_gaps, b, logs, b)
+            loglik[r] = seen[r] = normalize(resp[r], bounds)
+            if components.log_lost.shape[1]:
+                seen[r] = normalize(logs, bounds)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_gaps(X, order, starts, components, resp, first_gap, uniform, normal, grids, out):  # type: ignore[no-untyped-def]
+def find_spreads(b, count, root, spread):  # type: ignore[no-untyped-def]
+    """Write the standard deviation of each gap of a pattern for a block."""
+    p = root.shape[1]
+    for i in range(count):
+        at = (b * p + i) * p + i
+        norm(root, at, count - i, spread, i)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_gaps(X, order, starts, components, resp, mean, first_gap, uniform, normal, grids, out):  # type: ignore[no-untyped-def]
     """Write joint draws: a component by its responsibility, then its Gaussian, then the margins."""
-    means = components[0]
-    p, size = means.shape
-    lost, w = np.empty(p + 1, np.int64), np.empty((p, p, size))
-    log_w, quad = np.empty(size), np.empty(size)
-    c, z = np.empty((p, size)), np.empty((p, size))
+    blocks, p, _ = components.means.shape
+    lost, factors, z = np.empty(p + 1, np.int64), make_factors(blocks, p), make_room(p)
     for g in range(starts.size - 1):
         count = find_lost(X[order[starts[g]]], lost)
-        prepare(X[order[starts[g]]], lost, count, components, w, log_w)
+        prepare(lost, count, components, factors, z)
         for a in range(starts[g], starts[g + 1]):
             r = order[a]
-            complete(X[r], components, lost, count, w, c, z, quad)
+            gap = first_gap[r]
             for t in range(out.shape[0]):
-                k = choose(resp[r], uniform[t, r])
+                chosen = choose(resp[r], uniform[t, r])
+                b, k = chosen // LANES, chosen % LANES
                 for i in range(count):
                     noise = 0.0
                     for h in range(i, count):
-                        noise += w[h, i, k] * normal[t, first_gap[r] + h]
-                    j = lost[i]
-                    out[t, r, j] = look_up(grids[j], means[j, k] + c[j, k] + noise)
+                        noise += factors.root[b, i, h, k] * normal[t, gap + h]
+                    out[t, r, lost[i]] = look_up(grids[lost[i]], mean[gap + i, chosen] + noise)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -235,39 +266,85 @@ def choose(resp, uniform):  # type: ignore[no-untyped-def]
     return np.argmax(resp)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy")
 def expect_mixture(X, order, starts, components, weight, total, cross, gaps):  # type: ignore[no-untyped-def]
     """Add the expected moments of each component of one fit; return the log-likelihood."""
-    p, size = components[0].shape
-    lost, w = np.empty(p + 1, np.int64), np.empty((p, p, size))
-    c, z = np.empty((p, size)), np.empty((p, size))
-    log_w, r, mine = np.empty(size), np.empty(size), np.empty(size)
+    blocks, p, _ = components.means.shape
+    lost, factors, z = np.empty(p + 1, np.int64), make_factors(blocks, p), make_room(p)
+    c, resp = np.empty((blocks * RUN * p, LANES)), np.empty((RUN, blocks * LANES))
+    mine, room = np.empty((blocks, LANES)), (np.empty((p * RUN, LANES)), np.empty((p * RUN, LANES)))
     loglik = 0.0
     for g in range(starts.size - 1):
         count = find_lost(X[order[starts[g]]], lost)
-        prepare(X[order[starts[g]]], lost, count, components, w, log_w)
+        prepare(lost, count, components, factors, z)
         mine[:] = 0.0
-        for a in range(starts[g], starts[g + 1]):
-            complete(X[order[a]], components, lost, count, w, c, z, r)
-            for k in range(size):
-                r[k] = log_w[k] - 0.5 * r[k]
-            loglik += normalize(r, components[5])
-            for k in range(size):
-                mine[k] += r[k]
-            for i in range(p):
-                for k in range(size):
-                    z[0, k] = r[k] * c[i, k]
-                    total[i, k] += z[0, k]
-                for j in range(i + 1):
-                    for k in range(size):
-                        cross[i, j, k] += z[0, k] * c[j, k]
-        for k in range(size):
-            weight[k] += mine[k]
-        for i in range(count):
-            for k in range(size):
-                gaps[lost[i], k] += mine[k]
-            for j in range(i + 1):
-                for h in range(i, count):
-                    for k in range(size):
-                        cross[lost[i], lost[j], k] += mine[k] * w[h, i, k] * w[h, j, k]
+        for start in range(starts[g], starts[g + 1], RUN):
+            rows = order[start : min(start + RUN, starts[g + 1])]
+            loglik += weigh_run(X, rows, lost, count, components, factors, z, c, resp)
+            for b in range(blocks):
+                add_run(b, p, rows.size, c, resp, room, mine, total, cross)
+        for b in range(blocks):
+            add_pattern(b, lost, count, factors, mine, weight, gaps, cross)
     return loglik
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weigh_run(X, rows, lost, count, components, factors, z, c, resp):  # type: ignore[no-untyped-def]
+    """Complete some rows of one pattern for all components; return their log-likelihood."""
+    means, precisions = components.means, components.precisions
+    lower, root, log_w, _ = factors
+    (blocks, p, _), quad = means.shape, np.empty(LANES)
+    for b in range(blocks):
+        for a in range(rows.size):
+            r, at = rows[a], (b * RUN + a) * p
+            complete(X, r, lost, count, b, means, precisions, lower, root, z, c, at, quad)
+            combine(1.0, log_w, b, -0.5, quad, 0, resp, a * blocks + b)
+    loglik = 0.0
+    for a in range(rows.size):
+        loglik += normalize(resp[a], components.bounds)
+    return loglik
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_run(b, p, n, c, resp, room, mine, total, cross):  # type: ignore[no-untyped-def]
+    """Add first and second moments of the completed rows in which a block has a share."""
+    here, weighted = room  # column by column: rows of one column follow one another
+    blocks, count = mine.shape[0], 0
+    for a in range(n):
+        if not has_share(resp[a], b):
+            continue
+        share = a * blocks + b
+        combine(1.0, mine, b, 1.0, resp, share, mine, b)
+        for j in range(p):
+            at, out = (b * RUN + a) * p + j, j * RUN + count
+            copy(c, at, here, out)
+            multiply(c, at, resp, share, weighted, out)
+            add_products(c, at, resp, share, 1, total, b * p + j)
+        count += 1
+    for i in range(p):
+        for j in range(i + 1):
+            out = (b * p + i) * p + j
+            add_products(weighted, i * RUN, here, j * RUN, count, cross, out)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def has_share(resp, b):  # type: ignore[no-untyped-def]
+    """Tell whether a component of a block can have made a row."""
+    share = 0.0
+    for k in range(b * LANES, (b + 1) * LANES):
+        share += resp[k]
+    return share > 0.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_pattern(b, lost, count, factors, mine, weight, gaps, cross):  # type: ignore[no-untyped-def]
+    """Add what the gaps of one pattern give for a block, whatever was seen."""
+    p = factors.root.shape[1]
+    s = np.empty((1, LANES))
+    combine(1.0, weight, b, 1.0, mine, b, weight, b)
+    for i in range(count):
+        combine(1.0, gaps, b * p + lost[i], 1.0, mine, b, gaps, b * p + lost[i])
+        for j in range(i + 1):
+            row, other = (b * p + i) * p + i, (b * p + j) * p + i
+            sum_products(factors.root, row, factors.root, other, count - i, s, 0)
+            add_products(mine, b, s, 0, 1, cross, (b * p + lost[i]) * p + lost[j])

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from skyfill.network import MixtureNetwork
 from skyfill.network import gap_kernels as kernels
 from skyfill.network.margin import GRID_REACH, Constant, Identity, Margin
-from skyfill.network.mixture import flatten
+from skyfill.network.mixture import gap_logs
 from skyfill.report.packing import pack
 
 Array = NDArray[np.float64]
@@ -23,7 +23,8 @@ DECADES = 60.0
 
 def export_network(network: MixtureNetwork) -> dict[str, Any]:
     """Give everything that `MixtureNetwork.posterior` and `quantiles` compute with, as JSON."""
-    parts = flatten(network.fits)
+    lost, seen = gap_logs(network.fits)
+    ends = np.cumsum([0, *network.n_components])
     covs = np.concatenate([fit.covs for fit in network.fits])
     rows, columns = np.tril_indices(len(network))
     calibration, by_spread = network.calibration, network.by_spread
@@ -34,12 +35,12 @@ def export_network(network: MixtureNetwork) -> dict[str, Any]:
         "weights": kernels._WEIGHTS.tolist(),
         "margins": [export_margin(margin) for margin in network.margins],
         "grids": pack([margin.grid() for margin in network.margins]),
-        "bounds": parts.bounds.tolist(),
+        "bounds": ends.tolist(),
         "logWeights": pack(np.log(np.concatenate([fit.weights for fit in network.fits]))),
-        "means": pack(parts.means.T),
+        "means": pack(np.concatenate([fit.means for fit in network.fits])),
         "covs": pack(covs[:, rows, columns]),
-        "logLost": pack(parts.log_lost.T),
-        "logSeen": pack(parts.log_seen.T),
+        "logLost": pack(lost),
+        "logSeen": pack(seen),
         "calibration": None if calibration is None else pack(calibration),
         "knots": None if by_spread is None else pack(by_spread.knots),
         "spreadLevels": None if by_spread is None else pack(by_spread.levels),
