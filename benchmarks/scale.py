@@ -3,9 +3,10 @@
     python benchmarks/scale.py [--rows 1e5,1e6] [--trees 100,300] [--folder DIR] [--only PART,...]
 
 Parts: rows (rates against rows, beside a bare pyarrow read-write of the same columns), trees
-(classify against trees), rivals (what others do in a minute, extrapolated), kills (ten SIGKILLs at
-random points). Every measured job is a process of its own; its time includes the start of Python
-and the reading of compiled kernels.
+(classify against trees), forest (the same trees alone on filled rows in memory, by skyfill and by
+scikit-learn), rivals (what others do in a minute, extrapolated), kills (ten SIGKILLs at random
+points). Every measured job is a process of its own; its time includes the start of Python and the
+reading of compiled kernels, which the same job on one row measures.
 """
 
 import argparse
@@ -119,41 +120,81 @@ with pq.ParquetWriter(sys.argv[2], source.schema_arrow) as sink:
 """
 
 
+def jobs(folder, n, trees):
+    """Name -> command, in the order in which they must run."""
+    survey, filled, model = folder / f"{n}.parquet", folder / "filled.parquet", f"{trees}.skyfill"
+    write_survey(survey, n)
+    words = ("-o", folder / "classes.parquet", "--gap-draws", 0)
+    return {
+        "impute": skyfill("impute", folder / model, survey, "-o", filled),
+        "bare": [sys.executable, "-c", BARE, filled, folder / "bare.parquet"],
+        "classify": skyfill("classify", folder / model, survey, *words),
+    }
+
+
 def against_rows(folder, sizes, trees):
+    start = {name: measure(command) for name, command in jobs(folder, 1, trees).items()}
     rows = []
     for n in sizes:
-        survey, filled = folder / f"{n}.parquet", folder / "filled.parquet"
-        write_survey(survey, n)
-        model = folder / f"{trees}.skyfill"
-        impute = measure(skyfill("impute", model, survey, "-o", filled))
-        bare = measure([sys.executable, "-c", BARE, filled, folder / "bare.parquet"])
-        classes = folder / "classes.parquet"
-        classify = measure(skyfill("classify", model, survey, "-o", classes, "--gap-draws", 0))
-        for name, cost in (("impute", impute), ("bare", bare), ("classify", classify)):
+        costs = {name: measure(command) for name, command in jobs(folder, n, trees).items()}
+        bare = costs["bare"]
+        for name, cost in costs.items():
             ratios = [
                 f"{cost.seconds / bare.seconds:.2f}",
                 f"{cost.processor / bare.processor:.2f}",
             ]
-            rows.append([f"{n:,}", name, *figures(n, cost), *ratios])
-    columns = ["rows", "job", "seconds", "rows per second", "processor µs per row", "peak MB"]
-    print_table([*columns, "times bare", "processor times bare"], rows)
+            rows.append([f"{n:,}", name, *figures(n, cost, start[name]), *ratios])
+    print_table(["rows", "job", *FIGURES, "times bare", "processor times bare"], rows)
 
 
-def figures(n, cost):
-    rate, each = f"{n / cost.seconds:,.0f}", f"{1e6 * cost.processor / n:.1f}"
-    return [f"{cost.seconds:.1f}", rate, each, f"{cost.megabytes:.0f}"]
+FIGURES = [
+    "seconds",
+    "rows per second",
+    "after the start",
+    "processor µs per row",
+    "after the start",
+    "peak MB",
+]
+
+
+def figures(n, cost, start):
+    """Time and rate, in all and without what one row takes."""
+    whole = [cost, Cost(cost.seconds - start.seconds, cost.processor - start.processor, 0)]
+    rates = [f"{n / max(one.seconds, 1e-3):,.0f}" for one in whole]
+    each = [f"{1e6 * one.processor / n:.1f}" for one in whole]
+    return [f"{cost.seconds:.1f}", *rates, *each, f"{cost.megabytes:.0f}"]
 
 
 def against_trees(folder, n, trees):
-    survey = folder / f"{n}.parquet"
-    write_survey(survey, n)
     rows = []
     for count in trees:
-        words = ("-o", folder / "classes.parquet", "--gap-draws", 0)
-        cost = measure(skyfill("classify", folder / f"{count}.skyfill", survey, *words))
-        rows.append([count, f"{n:,}", *figures(n, cost)])
-    columns = ["trees", "rows", "seconds", "rows per second", "processor µs per row", "peak MB"]
-    print_table(columns, rows)
+        start = measure(jobs(folder, 1, count)["classify"])
+        cost = measure(jobs(folder, n, count)["classify"])
+        rows.append([count, f"{n:,}", *figures(n, cost, start)])
+    print_table(["trees", "rows", *FIGURES], rows)
+
+
+def forest_alone(folder, n, trees, training):
+    """Rates of the same number of trees on rows without gaps in memory, on all cores."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    from skyfill.model import load_model
+
+    scorer = load_model(folder / f"{trees}.skyfill").scorer
+    X, kind = simulate(training, 7)
+    theirs = RandomForestClassifier(trees, n_jobs=-1, random_state=0)
+    theirs.fit(scorer.network.posterior(X).mean, kind)
+    new = scorer.network.posterior(simulate(n, 11)[0]).mean
+    rows = []
+    for name, score in {
+        "skyfill": scorer.members[0].forest.predict_proba,
+        "scikit-learn": theirs.predict_proba,
+    }.items():
+        score(new[:1000])
+        start = time.perf_counter()
+        score(new)
+        rows.append([name, trees, f"{n:,}", f"{n / (time.perf_counter() - start):,.0f}"])
+    print_table(["forest alone", "trees", "rows", "rows per second"], rows)
 
 
 def rivals(n_target, trees, training):
@@ -254,7 +295,7 @@ def main():
     parser.add_argument("--fits", type=int, default=3)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--only", default="rows,trees,rivals,kills")
+    parser.add_argument("--only", default="rows,trees,forest,rivals,kills")
     options = parser.parse_args()
     header("One machine", ["pyarrow", "scikit-learn", "numba"])
     print(f"Mixtures of {options.components} components, {options.fits} fits; {P} features.\n")
@@ -267,6 +308,8 @@ def main():
             against_rows(folder, options.rows, most)
         if "trees" in parts:
             against_trees(folder, min(options.rows), options.trees)
+        if "forest" in parts:
+            forest_alone(folder, 200_000, most, options.training)
         if "rivals" in parts:
             rivals(20_000_000, most, options.training)
         if "kills" in parts:

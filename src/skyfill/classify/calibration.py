@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 Array = NDArray[np.float64]
@@ -107,6 +106,8 @@ def _vector(P: Array, y: Labels, weights: Array) -> Calibration:
 
 def _climb(P: Array, y: Labels, weights: Array, design: Array) -> tuple[Array, Array]:
     """Minimise weighted log loss plus ridge; log slopes and bias are `design` @ parameters."""
+    from scipy.optimize import minimize  # takes long to import, and only training needs it
+
     L, rows, C = _logits(P), np.arange(len(y)), P.shape[1]
     ridge = np.repeat([SLOPE_RIDGE, BIAS_RIDGE], C)
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
-from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr, ndtri
 
 from skyfill.network._array import Array
@@ -51,6 +50,8 @@ class UnivariateMixture(NamedTuple):
 
     def quantile(self, level: float) -> float:
         """Value below which the share `level` (between 0 and 1) of the mixture lies."""
+        from scipy.optimize import brentq  # takes long to import
+
         parts = self.means + self.sds * ndtri(level)
         low, high = float(parts.min()), float(parts.max())
         # The quantile lies between those of the components.

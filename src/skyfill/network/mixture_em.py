@@ -16,8 +16,10 @@ from skyfill.network.graph import Parents
 from skyfill.network.mixture import Mixture, Sorted, in_blocks, one_by_one
 from skyfill.network.parameters import regress
 
-# A component's gap rate is estimated with this many extra rows of the overall rate.
+# A component's gap rate is estimated with at least this many extra rows of the overall rate.
 GAP_PRIOR = 2.0
+# Rates must differ by this many standard errors more than chance makes them differ.
+GAP_DOUBT = 2.0
 # A component's weight is estimated with this many extra rows.
 WEIGHT_PRIOR = 1.0
 MIN_VARIANCE = 1e-4
@@ -109,11 +111,26 @@ def maximize_mixture(
     if graphs is not None:
         covs = np.stack([project(cov, graph) for cov, graph in zip(covs, graphs, strict=True)])
     weights = moments.weight + WEIGHT_PRIOR
-    rates = None
-    if plan.informative:
-        overall = (moments.gaps.sum(axis=0) + 0.5) / (moments.n + 1.0)
-        rates = (moments.gaps + GAP_PRIOR * overall) / (moments.weight[:, None] + GAP_PRIOR)
+    rates = gap_rates(moments) if plan.informative else None
     return Mixture(weights / weights.sum(), moments.origin + shift, covs, rates, graphs)
+
+
+def gap_rates(moments: MixtureMoments) -> Array:
+    """Rates of gaps of the components, drawn to the overall ones as far as chance explains.
+
+    With K components of n_k rows and an overall rate q, the sum of n_k (rate_k - q)^2 is about
+    (K - 1) q (1 - q) where all have the same rate. What exceeds it gives the variance between
+    components, and so the number of extra rows of the overall rate (the moments of a
+    beta-binomial). Without that, components would learn chance patterns, and specialise on them.
+    """
+    count, k = np.maximum(moments.weight, 1e-9)[:, None], len(moments.weight)
+    overall = (moments.gaps.sum(axis=0) + 0.5) / (moments.n + 1.0)
+    noise = overall * (1.0 - overall)
+    by_chance = (k - 1 + GAP_DOUBT * np.sqrt(2.0 * (k - 1))) * noise
+    between = (count * (moments.gaps / count - overall) ** 2).sum(axis=0) - by_chance
+    between /= max(moments.n - float((count**2).sum()) / moments.n, 1.0)
+    extra = np.maximum(noise / np.maximum(between, 1e-9 * noise) - 1.0, GAP_PRIOR)
+    return np.asarray((moments.gaps + extra * overall) / (count + extra))
 
 
 def project(cov: Array, graph: Parents) -> Array:
