@@ -1,19 +1,19 @@
 """Is `skyfill next` right? Gains it expects against what revealed measurements really tell.
 
     python benchmarks/next.py [--tables macho,chandra] [--hidden 0.3] [--rows 1500] [--rounds 4]
-        [--seed 0] [--figure next.png]
+        [--seeds 0,1,2] [--figure next.png]
 
 Cells are hidden at random in all rows. Half of the rows train a `CatalogClassifier`, an eighth fits
 the sharpness of the means over draws (without labels); for some of the others every hidden feature
 in turn is revealed, and the fall of the entropy and of the log loss of the class is compared with
 what was expected. Then features are revealed one after the other: as advised, at random, and where
-the value itself is most uncertain.
+the value itself is most uncertain. All of it is repeated with other seeds: other rows, other hidden
+cells, other trees.
 
 Needs the public tables in SKYFILL_DATA (or the network to fetch them).
 """
 
 import argparse
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,16 +48,14 @@ def main():
     options = arguments()
     curves = {}
     for key in options.tables.split(","):
-        title, trial, seconds = prepared(key, options)
+        title, trials = TABLES[key][0]().title, [prepared(key, options, s) for s in options.seeds]
         header(f"{title}: the next measurement", ["scikit-learn"])
-        n = len(trial.hidden)
-        print(f"{100 * options.hidden:g} % of the cells hidden, {n} new objects, {seconds:.0f} s;")
-        print(f"sharpness {trial.sharpness:.2f}\n")
-        print_table(
-            ["feature", "objects", "expected bits", "fall of entropy", "fall of log loss"],
-            single_gains(trial),
-        )
-        curves[title] = {way: curve(trial, way, options.rounds) for way in WAYS}
+        print(f"{100 * options.hidden:g} % of the cells hidden; new objects and sharpness:")
+        print(", ".join(f"{len(t.hidden)} with {t.sharpness:.2f}" for t in trials) + "\n")
+        print_gains(trials, [single_gains(trial) for trial in trials], options.seeds)
+        curves[title] = {
+            way: np.hstack([curve(trial, way, options.rounds) for trial in trials]) for way in WAYS
+        }
         print_table(
             ["log loss (bits) after", *map(str, range(options.rounds + 1))],
             [*curve_rows(curves[title])],
@@ -72,27 +70,30 @@ def arguments():
     parser.add_argument("--hidden", type=float, default=0.3)
     parser.add_argument("--rows", type=int, default=1500)
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--seed", type=int, default=0, help="of rows, hidden cells and trees")
+    parser.add_argument("--seeds", type=numbers, default=[0, 1, 2])
     parser.add_argument("--figure", type=Path)
     return parser.parse_args()
 
 
-def prepared(key, options):
+def numbers(text):
+    return [int(word) for word in text.split(",")]
+
+
+def prepared(key, options, seed):
     """Hide cells, train on one half, keep some of the other half."""
     build, load, label = TABLES[key]
     table = build()
     y = np.array(load().column(label).to_pylist())
-    order = np.random.default_rng(options.seed).permutation(len(table.X))
+    order = np.random.default_rng(seed).permutation(len(table.X))
     X, y = table.X[order], y[order]
-    hidden = hide_cells(X, options.hidden, options.seed + 1).X
+    hidden = hide_cells(X, options.hidden, seed + 1).X
     half = len(X) // 2
-    start = time.perf_counter()
     model = CatalogClassifier(
         n_trees=200,
         n_rounds=80,
         n_folds=3,
         imputer=NetworkImputer(16, n_fits=4),
-        random_state=options.seed,
+        random_state=seed,
     )
     model.fit(hidden[:half], y[:half])
     first = half + len(X) // 8
@@ -101,7 +102,7 @@ def prepared(key, options):
     trial = Trial(model.scorer_, table.names, X[rows], hidden[rows], codes[rows])
     classify, network = trial.scorer.probabilities, trial.scorer.network
     power = fit_sharpness(classify, network, hidden[held], n_trials=2000)
-    return table.title, trial._replace(sharpness=power), time.perf_counter() - start
+    return trial._replace(sharpness=power)
 
 
 def probabilities(trial, X):
@@ -120,7 +121,7 @@ def losses(P, classes):
 
 
 def single_gains(trial):
-    """Expected and real gains of each feature, with standard errors, and of all together."""
+    """Expected gains of each feature, falls of entropy and of log loss: arrays (3, objects)."""
     gains = expected(trial, trial.hidden)
     lost = np.isnan(trial.hidden) & ~np.isnan(trial.true)
     found = []
@@ -132,8 +133,19 @@ def single_gains(trial):
         fall = entropy_bits(p[0]) - entropy_bits(p[1])
         told = [losses(P, trial.classes[rows]) for P in p]
         found.append(np.stack([gains[rows, j], fall, told[0] - told[1]]))
-    rows = [shown(name, part) for name, part in zip(trial.names, found, strict=True)]
-    return [*rows, shown("**all**", np.concatenate(found, axis=1))]
+    return found
+
+
+def print_gains(trials, found, seeds):
+    """Print gains of each feature over all seeds, and of all features for each seed."""
+    by_feature = [np.concatenate(parts, axis=1) for parts in zip(*found, strict=True)]
+    rows = [shown(name, part) for name, part in zip(trials[0].names, by_feature, strict=True)]
+    for seed, parts in zip(seeds, found, strict=True):
+        rows.append(shown(f"all, seed {seed}", np.concatenate(parts, axis=1)))
+    rows.append(shown("**all**", np.concatenate(by_feature, axis=1)))
+    print_table(
+        ["feature", "objects", "expected bits", "fall of entropy", "fall of log loss"], rows
+    )
 
 
 def shown(name, values):

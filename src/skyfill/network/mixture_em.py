@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from skyfill.network import mixture_kernels as kernels
 from skyfill.network._array import Array
 from skyfill.network.bic import bic_search
 from skyfill.network.graph import Parents
 from skyfill.network.mixture import Mixture, Sorted, in_blocks, one_by_one
+from skyfill.network.mixture_em_kernels import expect_mixture as _expect
 from skyfill.network.parameters import regress
 
 # A component's gap rate is estimated with at least this many extra rows of the overall rate.
@@ -83,7 +83,7 @@ def expect_mixture(part: Sorted, mixture: Mixture) -> MixtureMoments:
     components = in_blocks([mixture])
     sums = [np.zeros(a.shape) for a in (components.log_norms, components.means)]
     sums += [np.zeros(a.shape) for a in (components.precisions, components.means)]
-    loglik = kernels.expect_mixture(*part[:3], components, *sums)
+    loglik = _expect(*part[:3], components, *sums)
     weight, total, cross, gaps = (one_by_one(a, len(mixture.weights)) for a in sums)
     lower = np.tril(cross)
     full = lower + np.tril(lower, -1).transpose(0, 2, 1)
