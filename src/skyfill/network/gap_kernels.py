@@ -30,20 +30,38 @@ def look_up(table, score):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_gaps(row_of, column_of, resp, mean, sd, grids, out, spread):  # type: ignore[no-untyped-def]
-    """Write the mean and sd of each gap on the scale of the tables, by quadrature."""
+    """Write the mean and sd of each gap on the scale of the tables, by quadrature.
+
+    Gaps of one row follow one another.
+    """
+    last, count, total = -1, 0, 0.0
+    some = np.empty(resp.shape[1], np.int64)
     for g in range(row_of.size):
         r, j = row_of[g], column_of[g]
-        total, first, second = 0.0, 0.0, 0.0
-        for k in range(resp.shape[1]):
-            if resp[r, k] > NEGLIGIBLE:
-                total += resp[r, k]
-                for q in range(_NODES.size):
-                    value = look_up(grids[j], mean[g, k] + sd[g, k] * _NODES[q])
-                    first += resp[r, k] * _WEIGHTS[q] * value
-                    second += resp[r, k] * _WEIGHTS[q] * value * value
+        if r != last:
+            last, (count, total) = r, list_components(resp[r], some)
+        first, second = 0.0, 0.0
+        for i in range(count):
+            k = some[i]
+            for q in range(_NODES.size):
+                value = look_up(grids[j], mean[g, k] + sd[g, k] * _NODES[q])
+                first += resp[r, k] * _WEIGHTS[q] * value
+                second += resp[r, k] * _WEIGHTS[q] * value * value
         first /= total
         out[r, j] = first
         spread[r, j] = np.sqrt(max(second / total - first * first, 0.0))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def list_components(resp, some):  # type: ignore[no-untyped-def]
+    """List the components that are not negligible; return their number and sum."""
+    count, total = 0, 0.0
+    for k in range(resp.size):
+        some[count] = k
+        counts = resp[k] > NEGLIGIBLE
+        count += counts
+        total += resp[k] if counts else 0.0
+    return count, total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -18,6 +18,7 @@ from skyfill.network.gaussian import GaussianNetwork
 from skyfill.network.graph import Parents
 from skyfill.network.lanes import LANES
 from skyfill.network.margin import Margin
+from skyfill.network.margin_kernels import Knots, lay_out, score_columns
 from skyfill.network.parameters import regress
 from skyfill.network.posterior import Posterior
 from skyfill.threads import map_threads
@@ -184,6 +185,10 @@ class MixtureNetwork:
         return in_blocks(self.fits)
 
     @cached_property
+    def _knots(self) -> Knots:
+        return lay_out(self.margins)
+
+    @cached_property
     def _grids(self) -> Array:
         return np.stack([margin.grid() for margin in self.margins])
 
@@ -191,8 +196,11 @@ class MixtureNetwork:
         """Give the normal scores of a table; gaps stay NaN."""
         X = as_table(X, len(self))
         check_finite(X, self.names)
-        columns = [m.to_normal(X[:, j]) for j, m in enumerate(self.margins)]
-        return np.stack(columns, axis=1) if len(X) else np.empty(X.shape)
+        out = np.empty(X.shape)
+        score_columns(X, self._knots, out)
+        for j in set(range(len(self))).difference(self._knots.columns.tolist()):
+            out[:, j] = self.margins[j].to_normal(X[:, j])
+        return out
 
     def loglik(self, X: ArrayLike) -> Array:
         """Log density of each row's seen cells, per unit of normal score, shape (n,).
