@@ -64,9 +64,14 @@ class OutlierRule:
 
     def _surprise(self, loglik: Array, X: Array) -> Array:
         """Give in standard units how much less likely rows are than expected."""
-        seen = _design(X)
-        spread = np.sqrt(np.maximum(seen @ self.spread, LEAST_SPREAD))
-        return np.where(seen[:, 1:].any(axis=1), (seen @ self.center - loglik) / spread, -np.inf)
+        seen = ~np.isnan(X)
+        # Not a product of matrices: its threads would wait in vain, and its last bits would depend
+        # on the number of rows.
+        center, variance = (
+            parts[0] + np.einsum("ij,j->i", seen, parts[1:]) for parts in (self.center, self.spread)
+        )
+        spread = np.sqrt(np.maximum(variance, LEAST_SPREAD))
+        return np.where(seen.any(axis=1), (center - loglik) / spread, -np.inf)
 
     def _tail(self, surprise: Array) -> Array:
         """Minus log10 of the share of held-out rows beyond; a straight line after the table."""
