@@ -41,7 +41,7 @@ def macho_cells(rate, repeat):
 def macho_blocks(repeat):
     """Whole families of features hidden, each in every fifth object."""
     table = macho()
-    X = hide_blocks(table.X, 0.2, np.random.default_rng([8, repeat]), groups=table.groups).X
+    X = hide_blocks(table.X, table.groups, 0.2, np.random.default_rng([8, repeat])).X
     title = "MACHO, 12 features, blocks hidden with probability 0.2"
     return ClassTable(title, X, labels(load_macho()), table.names, 5, {})
 

