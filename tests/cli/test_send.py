@@ -89,6 +89,16 @@ def test_a_table_arrives_as_it_is(run, program, table, tmp_path, name):
     assert topcat.params[0]["url"] == path.as_uri()
 
 
+def test_a_program_that_does_not_answer_is_named(run, program, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("skyfill.report.samp.ANSWER_SECONDS", 1)
+    silent, path = program(), tmp_path / "stars.fits"
+    silent.client.bind_receive_call("table.load.fits", lambda *message: None)
+    write_table(table, path)
+    done = run(path)
+    assert done.exit_code == 2
+    assert f"{path}: TOPCAT did not answer within 2 seconds" in done.stderr
+
+
 def test_parquet_travels_as_fits(run, program, table, tmp_path):
     topcat, path = program(kinds=["table.load.fits"]), tmp_path / "stars.parquet"
     write_table(table, path)

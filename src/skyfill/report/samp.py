@@ -17,7 +17,8 @@ from skyfill.errors import SkyfillError
 
 # Message types by the first bytes of a file; programs differ in which they take.
 _FITS, _VOTABLE = "table.load.fits", "table.load.votable"
-ANSWER_SECONDS = 30
+# How long to wait for an answer, and how often to ask: hubs lose one now and then.
+ANSWER_SECONDS, TRIES = 15, 2
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,7 @@ def send_table(path: str | Path, *, to: str | None = None, name: str | None = No
         facts = {"url": url, "name": name or path.stem, "table-id": f"skyfill:{ready.resolve()}"}
         for identifier, program in receivers.items():
             message = {"samp.mtype": kind, "samp.params": facts}
-            answer = client.call_and_wait(identifier, message, str(ANSWER_SECONDS))
-            _check(answer, program, ready)
+            _check(_answer(client, identifier, message), program, ready)
     return Sent(tuple(receivers.values()), url)
 
 
@@ -131,7 +131,22 @@ def _name(client: Any, identifier: str) -> str:
     return str(client.get_metadata(identifier).get("samp.name", identifier))
 
 
+def _answer(client: Any, identifier: str, message: dict[str, Any]) -> Any:
+    """Give what a program answers; None where it does not. A second copy replaces the first."""
+    for _ in range(TRIES):
+        try:
+            return client.call_and_wait(identifier, message, str(ANSWER_SECONDS))
+        except samp_library().SAMPProxyError:
+            continue
+    return None
+
+
 def _check(answer: Any, program: str, path: Path) -> None:
+    if answer is None:
+        raise SkyfillError(
+            f"{path}: {program} did not answer within {TRIES * ANSWER_SECONDS} seconds; see "
+            "whether it waits for you, and send again"
+        )
     if answer.get("samp.status") != "samp.ok":
         why = answer.get("samp.error", {}).get("samp.errortxt", "no reason given")
         raise SkyfillError(f"{path}: {program} could not load it: {why}")
