@@ -4,7 +4,8 @@
 
 One half of a table is learned, rows and patterns of gaps of the other half are scored. Where gaps
 are ignorable, each column has one probability of a gap for all rows, so that both are scored on
-the same data. "auto" is what `gaps="auto"` chose from the first half alone.
+the same data. Both have the numbers of components and the shrinkage that the first half itself asks
+for, the same for both. "auto" is what `gaps="auto"` chose from the first half alone.
 """
 
 import argparse
@@ -46,13 +47,14 @@ def gains(table, faint, repeat):
     X = X[~np.isnan(X).all(axis=1)]
     order = rng.permutation(len(X))
     train, held = X[order[: len(X) // 2]], X[order[len(X) // 2 :]]
+    plan = learn_mixture(train, gaps="auto", n_fits=1, rng=repeat).plan
+    options = {"n_components": plan.n_components, "shrinkage": plan.shrinkage, "n_fits": 2}
     scores = {}
     for gaps in ("ignorable", "informative"):
-        network = learn_mixture(train, gaps=gaps, n_fits=2, rng=repeat).network
+        network = learn_mixture(train, gaps=gaps, rng=repeat, **options).network
         Z = [network.scores(part) for part in (held, train)]
         scores[gaps] = np.mean([held_out(fit, *Z) for fit in network.fits])
-    auto = learn_mixture(train, gaps="auto", n_fits=1, rng=repeat).plan.informative
-    return scores["informative"] - scores["ignorable"], auto
+    return scores["informative"] - scores["ignorable"], plan.informative
 
 
 def main():
