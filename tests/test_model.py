@@ -1,5 +1,6 @@
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,6 +51,14 @@ def test_a_saved_model_computes_the_same_bit_for_bit(model, path):
     assert np.array_equal(again.network.quantiles(X, [0.1]), model.network.quantiles(X, [0.1]))
     assert np.array_equal(again.network.loglik(X), model.network.loglik(X))
     assert again.network.arcs() == model.network.arcs()
+
+
+def test_fits_that_differ_in_their_gaps_are_refused(model, tmp_path):
+    first, second = model.network.fits
+    mixed = replace(model.network, fits=(first, second._replace(gap_rates=None)))
+    save_model(replace(model, network=mixed), tmp_path / "mixed.skyfill")
+    with pytest.raises(ModelError, match="in all fits or in none"):
+        load_model(tmp_path / "mixed.skyfill")
 
 
 def test_the_file_is_a_plain_zip_of_json_and_arrays_and_always_the_same(model, path, tmp_path):

@@ -36,6 +36,8 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
     calibration = arrays.get("calibration")
     if len(margins) != len(names) or not fits or len(set(names)) != len(names):
         raise ValueError("features, margins and fits do not belong together")
+    if len({fit.gap_rates is None for fit in fits}) > 1:
+        raise ValueError("gaps must be informative in all fits or in none")
     if calibration is not None:
         _check_levels(calibration, len(names))
     network = MixtureNetwork(names, margins, fits, calibration, _by_spread(arrays, calibration))

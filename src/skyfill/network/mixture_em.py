@@ -11,8 +11,9 @@ from numpy.random import Generator
 
 from skyfill.network._array import Array
 from skyfill.network.bic import bic_search
+from skyfill.network.blocks import in_blocks, one_by_one
 from skyfill.network.graph import Parents
-from skyfill.network.mixture import Mixture, Sorted, in_blocks, one_by_one
+from skyfill.network.mixture import Mixture, Sorted
 from skyfill.network.mixture_em_kernels import expect_mixture as _expect
 from skyfill.network.parameters import regress
 
