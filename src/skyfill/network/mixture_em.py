@@ -125,11 +125,12 @@ def gap_rates(moments: MixtureMoments) -> Array:
     beta-binomial). Without that, components would learn chance patterns, and specialise on them.
     """
     count, k = np.maximum(moments.weight, 1e-9)[:, None], len(moments.weight)
-    overall = (moments.gaps.sum(axis=0) + 0.5) / (moments.n + 1.0)
+    n = float(count.sum())
+    overall = (moments.gaps.sum(axis=0) + 0.5) / (n + 1.0)
     noise = overall * (1.0 - overall)
     by_chance = (k - 1 + GAP_DOUBT * np.sqrt(2.0 * (k - 1))) * noise
     between = (count * (moments.gaps / count - overall) ** 2).sum(axis=0) - by_chance
-    between /= max(moments.n - float((count**2).sum()) / moments.n, 1.0)
+    between /= max(n - float((count**2).sum()) / n, 1.0)
     extra = np.maximum(noise / np.maximum(between, 1e-9 * noise) - 1.0, GAP_PRIOR)
     return np.asarray((moments.gaps + extra * overall) / (count + extra))
 
