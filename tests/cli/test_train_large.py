@@ -122,6 +122,7 @@ def test_sentinels_and_roles_of_a_schema_hold_out_of_core_as_in_memory(tmp_path)
         (["few.parquet", "--scheduler", "local", "--label", "class"], "write the labelled rows"),
         (["few.parquet", "--scheduler", "local", "--in-memory"], "--in-memory: folders, HATS"),
         (["few.parquet", "--out-of-core", "--trees", "9"], "needs --label"),
+        (["few.parquet", "--in-memory", "--resume"], "--resume: a table in memory"),
         (["few.parquet", "--out-of-core", "--features", "V,J"], "few.parquet: no column 'J'"),
         (["few.parquet", "--out-of-core", "--features", "V,name"], "'name'"),
         (["nothing.parquet", "--out-of-core"], "nothing.parquet: no such file"),

@@ -30,6 +30,7 @@ from skyfill.scale.dispatch import (
     score_distributed,
 )
 from skyfill.scale.partitions import Part, plan_parts, read_part
+from skyfill.scale.steps import open_steps
 from skyfill.scale.stream import BATCH_ROWS
 from skyfill.scale.work import Classifying, Filling, Job, worker_model
 from skyfill.threads import map_threads
@@ -407,6 +408,16 @@ def test_a_model_is_learned_from_a_sample_and_all_rows(client, files, tmp_path):
     # V has no gaps: with one component, the mean of its scores is that of all rows.
     Z = learned.model.network.scores(X)
     assert learned.model.network.fits[0].means[0, 0] == pytest.approx(Z[:, 0].mean(), abs=1e-12)
+
+
+def test_steps_that_are_kept_are_not_taken_again(client, files, tmp_path, monkeypatch):
+    options = {"sample_rows": 200, "n_components": 1, "n_fits": 1}
+    with open_steps(tmp_path / "m.skyfill", {}, provenance={}, resume=False) as steps:
+        first = train_on_dask(files, ["V", "I"], keep=steps.keep, **options)
+        monkeypatch.delattr("skyfill.scale.cluster_train.sum_tree")
+        again = train_on_dask(files, ["V", "I"], keep=steps.keep, **options)
+    assert again.model.identifier == first.model.identifier
+    assert again.n_iter == first.n_iter > 1
 
 
 def test_a_sample_is_random_and_the_same_every_time(client, files):

@@ -17,7 +17,8 @@ from skyfill.cli import main
 from skyfill.errors import CatalogError
 from skyfill.model import load_model, save_model, train
 from skyfill.scale import Extras, fill_file
-from skyfill.scale.ledger import JOURNAL, ROWS, open_ledger, parts_folder
+from skyfill.scale.journal import JOURNAL, parts_folder
+from skyfill.scale.ledger import ROWS, open_ledger
 
 N_ROWS, BATCH = 1000, 100
 

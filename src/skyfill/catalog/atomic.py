@@ -31,7 +31,7 @@ def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[IO[byte
     >>> target.read_bytes()
     b'whole'
     """
-    target = _checked(Path(path), overwrite)
+    target = checked_target(Path(path), overwrite)
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     with writing(Path(path)):
         try:
@@ -48,8 +48,8 @@ def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[IO[byte
             raise
 
 
-def _checked(path: Path, overwrite: bool) -> Path:
-    """Fail before any work where the result could not be put in place."""
+def checked_target(path: Path, overwrite: bool = True) -> Path:
+    """Give the full name of a result; fail where it could not be put in place."""
     target = path.resolve()
     if target.is_dir():
         raise CatalogError(f"{path}: is a directory; give a file name")

@@ -11,7 +11,7 @@ import click
 from skyfill.cli import options as shared
 from skyfill.cli.notes import note, warn
 from skyfill.cli.places import CATALOG, scheduler
-from skyfill.cli.train_large import out_of_core
+from skyfill.cli.train_large import out_of_core, resume
 
 if TYPE_CHECKING:
     from skyfill.catalog import Schema, Table
@@ -78,6 +78,7 @@ FEW = 10
 )
 @out_of_core
 @scheduler
+@resume
 @shared.seed()
 @shared.as_json("what was learned")
 @click.pass_context
@@ -88,7 +89,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     core all rows count, but memory holds few of them; on a cluster the workers share them.
     """
     from skyfill.catalog import Provenance, Schema, read_schema
-    from skyfill.cli.train_large import Place, choose_place
+    from skyfill.cli.train_large import Place, choose_place, kept_steps
     from skyfill.cli.typed import as_typed
     from skyfill.model import save_model
     from skyfill.scale.dispatch import input_files
@@ -101,10 +102,13 @@ def command(context: click.Context, /, **options: Any) -> None:
     names, guessed = _features(table, options)
     note(f"features{' (guessed)' if guessed else ''}: {', '.join(names)}")
     inputs = input_files(options["catalog"])
-    made = Provenance(as_typed(context), inputs=inputs, seed=options["seed"])
-    asked = {**options, "place": place, "rules": rules, "made": json.loads(made.to_json())}
-    model, facts, words = _learn(table, names, asked)
-    save_model(model, options["output"])
+    command_line = as_typed(context).replace(" --resume", "")
+    made = json.loads(Provenance(command_line, inputs=inputs, seed=options["seed"]).to_json())
+    asked = {**options, "place": place, "rules": rules}
+    with kept_steps(place, names, asked, made) as steps:
+        asked.update(steps=steps, made=steps.provenance if steps else made)
+        model, facts, words = _learn(table, names, asked)
+        save_model(model, options["output"])
     if options["as_json"]:
         click.echo(json.dumps({"model": model.identifier, **facts}, indent=2))
     note(

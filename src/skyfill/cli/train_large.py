@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -16,6 +17,7 @@ from skyfill.errors import CatalogError
 if TYPE_CHECKING:
     from skyfill.catalog import Schema, Table
     from skyfill.model import Model
+    from skyfill.scale.steps import Steps
 
 # From more rows than this a model is learned out of core, where the user says nothing.
 MANY_ROWS = 2_000_000
@@ -25,6 +27,13 @@ out_of_core = click.option(
     default=None,
     help="Read the rows again for each step of the fit, or hold them all.  [default: out of core "
     f"for a Parquet or FITS file of more than {MANY_ROWS:,} rows without --label]",
+)
+
+
+resume = click.option(
+    "--resume",
+    is_flag=True,
+    help="Out of core or on a cluster: go on where a run that was killed or interrupted stopped.",
 )
 
 
@@ -52,6 +61,10 @@ def choose_place(options: Mapping[str, Any]) -> Place:
         place = Place.DISK if not label and _has_many_rows(options["catalog"]) else Place.MEMORY
     else:
         place = Place.DISK if asked else Place.MEMORY
+    if options["resume"] and place is Place.MEMORY:
+        raise CatalogError(
+            "--resume: a table in memory is learned in one go; leave it out, or add --out-of-core"
+        )
     if label and place is not Place.MEMORY:
         raise CatalogError(
             "--label: trees are grown in memory; write the labelled rows, and as many others as "
@@ -65,6 +78,34 @@ def _has_many_rows(catalog: Path) -> bool:
 
     # A pipe can be read once only.
     return catalog.is_file() and (count_rows(catalog) or 0) > MANY_ROWS
+
+
+@contextmanager
+def kept_steps(
+    place: Place, names: Sequence[str], options: Mapping[str, Any], made: dict[str, Any]
+) -> Iterator[Steps | None]:
+    """Keep what is learned until the model is written; of a table in memory nothing is kept."""
+    if place is Place.MEMORY:
+        yield None
+        return
+    from skyfill.scale.dispatch import table_files
+    from skyfill.scale.partitions import plan_parts
+    from skyfill.scale.steps import open_steps
+    from skyfill.scale.stream import versions
+
+    parts = plan_parts(table_files(options["catalog"]))
+    stats = {part.path: Path(part.path).stat() for part in parts}
+    job = {
+        "features": list(names),
+        "inputs": [[path, stat.st_size, stat.st_mtime_ns] for path, stat in stats.items()],
+        "options": {name: str(options[name]) for name in ("components", "arcs", "gaps", "fits")},
+        "schema": repr(options["rules"]),
+        "seed": options["seed"],
+        "place": place.value,
+        "made_with": versions(),
+    }
+    with open_steps(options["output"], job, provenance=made, resume=options["resume"]) as steps:
+        yield steps
 
 
 def learn_large(
@@ -99,7 +140,7 @@ def learn_large(
     # Before anything is read: it may take long.
     check_features(table, names, how["force"])
     table.numbers(*names)
-    found = _LEARN[place](names, rules, options, **how)
+    found = _LEARN[place](names, rules, options, keep=options["steps"].keep, **how)
     # The files of a HATS catalogue do not know the units; the catalogue does.
     model = replace(found.model, features=describe_features(table, names))
     facts = {
@@ -117,9 +158,11 @@ def learn_large(
 
 def _from_disk(names: Sequence[str], rules: Schema, options: Mapping[str, Any], **how: Any) -> Any:
     from skyfill.scale import train_file
+    from skyfill.scale.journal import parts_folder
 
-    # Beside the model: where temporary files go there is often little room, or it is memory.
-    folder = options["output"].resolve().parent
+    # Beside the model: where temporary files go there is often little room, or it is memory. What
+    # a kill leaves there goes when the work is taken up again.
+    folder = parts_folder(options["output"])
     return train_file(options["catalog"], names, rules=rules, folder=folder, **how)
 
 

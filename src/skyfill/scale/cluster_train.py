@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,12 +14,13 @@ import pyarrow as pa
 from skyfill.catalog import Schema, Table
 from skyfill.model import Model, train
 from skyfill.network.mixture import Mixture, Sorted
-from skyfill.network.mixture_em import Climb, MixtureMoments, Plan, climb, expect_parts
+from skyfill.network.mixture_em import MixtureMoments, Plan, expect_parts
 from skyfill.network.mixture_learn import split
 from skyfill.scale.client import open_client
 from skyfill.scale.fill import features_of
 from skyfill.scale.partitions import Part, common_schema, part_schema, plan_parts, read_part
-from skyfill.scale.train import SAMPLE_ROWS, Refined, told_steps
+from skyfill.scale.steps import Keep, forget
+from skyfill.scale.train import SAMPLE_ROWS, Refined, refine
 from skyfill.threads import map_threads, one_blas_thread
 
 T = TypeVar("T")
@@ -32,6 +34,7 @@ def train_on_dask(
     schema: Schema | None = None,
     sample_rows: int = SAMPLE_ROWS,
     tell: Callable[[str], None] = lambda what: None,
+    keep: Keep = forget,
     **options: Any,
 ) -> Refined:
     """Learn a model from files of any number of rows on a cluster.
@@ -53,6 +56,8 @@ def train_on_dask(
         About how many random rows are taken.
     tell : callable
         Called with a few words about each stage and each step of EM.
+    keep : callable
+        As in `train_file`.
     **options
         Of `train`; the sample follows from its `rng`, if that is a number.
     """
@@ -65,7 +70,7 @@ def train_on_dask(
         model, learned = train(sample, names, **options)
         tell(f"a start learned from {len(sample):,} rows")
         held = hold_parts(client, parts, model, rules)
-        return _refine(client, held, model, learned.plan, limits, tell)
+        return _refine(client, held, model, learned.plan, tell=tell, keep=keep, **limits)
 
 
 def take_sample(
@@ -129,27 +134,13 @@ def refine_on_dask(
     common_schema(parts)
     with open_client(scheduler) as client:
         held = hold_parts(client, parts, model, schema or Schema())
-        return _refine(client, held, model, plan, {"tol": tol, "max_iter": max_iter})
+        return _refine(client, held, model, plan, tol=tol, max_iter=max_iter)
 
 
-def _refine(
-    client: Any,
-    held: Sequence[Any],
-    model: Model,
-    plan: Plan,
-    limits: Mapping[str, Any],
-    tell: Callable[[str], None] = lambda what: None,
-) -> Refined:
-    fits = [
-        climb_on_dask(client, held, fit, plan, tell=say, **limits)
-        for fit, say in told_steps(model.network.fits, tell)
-    ]
+def _refine(client: Any, held: Sequence[Any], model: Model, plan: Plan, **options: Any) -> Refined:
     n_rows = sum(client.gather(client.map(_count, held)))
-    network = replace(model.network, fits=tuple(fit.mixture for fit in fits))
-    # A classifier was trained on what the old fits say.
-    refined = replace(model, network=network, scorer=None)
-    n_iter, converged = max(fit.n_iter for fit in fits), all(fit.converged for fit in fits)
-    return Refined(refined, plan, n_rows, n_iter, converged)
+    found = refine(model, partial(expect_on_dask, client, held), plan, **options)
+    return Refined(found[0], plan, n_rows, *found[1:])
 
 
 def hold_parts(client: Any, parts: Sequence[Part], model: Model, rules: Schema) -> list[Any]:
@@ -171,27 +162,6 @@ def _hold(part: Part, *, bare: Model, rules: Schema) -> list[Sorted]:
     for table in read_part(part):
         scores.append(bare.network.scores(features_of(bare, rules.apply(table))[0]))
     return split(np.concatenate(scores))
-
-
-def climb_on_dask(
-    client: Any,
-    held: Sequence[Any],
-    start: Mixture,
-    plan: Plan,
-    *,
-    tell: Callable[[], None] = lambda: None,
-    tol: float = 1e-4,
-    max_iter: int = 200,
-) -> Climb:
-    """Run EM from a start, with the sums of each step, which is told, taken on the cluster."""
-    plan = plan._replace(informative=start.gap_rates is not None)
-
-    def expect(mixture: Mixture) -> MixtureMoments:
-        tell()
-        return expect_on_dask(client, held, mixture)
-
-    rng = np.random.default_rng(0)
-    return climb(expect, start, plan, rng=rng, tol=tol, max_iter=max_iter)
 
 
 def expect_on_dask(client: Any, held: Sequence[Any], mixture: Mixture) -> MixtureMoments:

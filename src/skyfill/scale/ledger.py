@@ -8,7 +8,6 @@ behind the last whole line is cut off when the work is taken up again.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from base64 import b64decode, b64encode
 from collections import Counter
@@ -21,10 +20,18 @@ from typing import IO, Any
 from skyfill.catalog.streams import writing
 from skyfill.errors import CatalogError
 from skyfill.scale.footer import MAGIC, RowGroup, join_footer
+from skyfill.scale.journal import (
+    FORMAT,
+    JOURNAL,
+    check_same,
+    lock,
+    parts_folder,
+    sync,
+    whole_lines,
+    write_line,
+)
 
-SUFFIX = ".skyfill-parts"
-JOURNAL, ROWS, FINISHED = "journal", "rows", "finished"
-FORMAT = 1
+ROWS, FINISHED = "rows", "finished"
 
 
 @dataclass(frozen=True)
@@ -84,24 +91,12 @@ class Ledger:
         assert self._rows is not None
         with writing(self._path):
             self._rows.write(data)
-            _sync(self._rows)
+            sync(self._rows)
             return self._rows.tell()
 
     def _note(self, line: Mapping[str, Any]) -> None:
         with writing(self._path):
-            _write_line(self._journal, line)
-
-
-def parts_folder(output: str | Path) -> Path:
-    """Name the folder that holds the parts of an output.
-
-    Examples
-    --------
-    >>> parts_folder("/data/filled.fits").name
-    'filled.fits.skyfill-parts'
-    """
-    target = Path(output).resolve()
-    return target.with_name(target.name + SUFFIX)
+            write_line(self._journal, line)
 
 
 @contextmanager
@@ -124,7 +119,7 @@ def open_ledger(
     folder = parts_folder(output)
     folder.mkdir(exist_ok=True)
     with open(folder / JOURNAL, "a+b") as journal:
-        _lock(journal, output)
+        lock(journal, output)
         facts = {"format": FORMAT, "job": job, "provenance": provenance}
         lines = _take_up(journal, facts, folder) if resume else []
         if lines and FINISHED in lines[-1]:
@@ -147,17 +142,17 @@ def _begin(journal: IO[bytes], rows: IO[bytes], facts: dict[str, Any]) -> list[d
     rows.write(MAGIC)
     rows.flush()
     journal.truncate(0)
-    _write_line(journal, facts)
+    write_line(journal, facts)
     return [facts]
 
 
 def _take_up(journal: IO[bytes], facts: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
     """Read the whole lines of a journal, cut off the rest, check that it is of the same job."""
-    texts = _whole_lines(journal)
+    texts = whole_lines(journal)
     lines = [json.loads(text) for text in texts]
     if not lines:
         return []
-    _check_same(json.loads(json.dumps(facts)), lines[0], folder)
+    check_same(json.loads(json.dumps(facts)), lines[0], folder)
     rows = folder / ROWS
     if FINISHED in lines[-1]:
         if not rows.exists():
@@ -170,42 +165,3 @@ def _take_up(journal: IO[bytes], facts: dict[str, Any], folder: Path) -> list[di
         )
     journal.truncate(sum(map(len, texts)))
     return lines
-
-
-def _whole_lines(journal: IO[bytes]) -> list[bytes]:
-    """Read the lines of a journal that were written to their end."""
-    journal.seek(0)
-    return [text for text in journal if text.endswith(b"\n")]
-
-
-def _check_same(now: dict[str, Any], then: dict[str, Any], folder: Path) -> None:
-    old, new = then.get("job") or {}, now["job"]
-    differs = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
-    if then.get("format") != FORMAT or differs:
-        what = ", ".join(differs) or "format"
-        raise CatalogError(
-            f"{folder}: these parts belong to another run (it differs in: {what}); repeat that "
-            "command, or run without --resume to start anew"
-        )
-
-
-def _write_line(journal: IO[bytes], line: Mapping[str, Any]) -> None:
-    journal.write(json.dumps(line).encode() + b"\n")
-    _sync(journal)
-
-
-def _sync(stream: IO[bytes]) -> None:
-    stream.flush()
-    os.fsync(stream.fileno())
-
-
-def _lock(journal: IO[bytes], output: str | Path) -> None:
-    """Refuse to work twice on one output; the lock ends with the process, however it ends."""
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover - there are none on Windows
-        return
-    try:
-        fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise CatalogError(f"{output}: another run is writing it; wait until it is done") from None

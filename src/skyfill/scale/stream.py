@@ -26,7 +26,8 @@ from skyfill.catalog.provenance import PROVENANCE_KEY
 from skyfill.catalog.table import normalized_schema, with_facts
 from skyfill.errors import CatalogError
 from skyfill.scale.footer import RowGroup, encode_group, group_head
-from skyfill.scale.ledger import ROWS, Done, open_ledger, parts_folder
+from skyfill.scale.journal import parts_folder
+from skyfill.scale.ledger import ROWS, Done, open_ledger
 from skyfill.threads import n_threads
 
 T = TypeVar("T")
@@ -130,7 +131,7 @@ def write_parts(
     """
     _check_output(target)
     made = target.provenance.to_json() if target.provenance else None
-    job = {**target.job, "made_with": _versions()}
+    job = {**target.job, "made_with": versions()}
     with open_ledger(target.output, job, provenance=made, resume=target.resume) as ledger:
         schema = _full_schema(target.schema, ledger.provenance)
         tell(ledger.done.rows)
@@ -226,7 +227,8 @@ def _conforming(table: Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _versions() -> str:
+def versions() -> str:
+    """Name what the bytes of a result depend on, apart from its inputs."""
     return f"skyfill {__version__}, pyarrow {pa.__version__}, {platform.machine()}"
 
 

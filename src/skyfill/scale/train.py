@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import count
 from operator import add
 from pathlib import Path
@@ -18,9 +18,10 @@ from skyfill.catalog import Schema, Table, open_scan
 from skyfill.model import Model, train
 from skyfill.network.margin import Margin, fit_margin, identity_margin
 from skyfill.network.mixture import ROWS_AT_ONCE, Mixture
-from skyfill.network.mixture_em import Climb, MixtureMoments, Plan, climb, expect_mixture
+from skyfill.network.mixture_em import MixtureMoments, Plan, climb, expect_mixture
 from skyfill.network.mixture_learn import split
 from skyfill.scale.columns import Array, Columns, spool_columns
+from skyfill.scale.steps import Expect, Keep, forget
 from skyfill.threads import map_threads, one_blas_thread
 
 # Rows from which plan, calibration and starts come; all rows give margins and parameters.
@@ -49,6 +50,7 @@ def train_file(
     folder: str | Path | None = None,
     sample_rows: int = SAMPLE_ROWS,
     tell: Callable[[str], None] = lambda what: None,
+    keep: Keep = forget,
     **options: Any,
 ) -> Refined:
     """Learn a model from a file of any size; memory holds one column or a block of rows.
@@ -71,6 +73,8 @@ def train_file(
     sample_rows : int
     tell : callable
         Called with a few words about each stage: every block that is read, every step of EM.
+    keep : callable
+        `Steps.keep`, where a run that is killed shall be taken up again.
     options
         Those of `train`: `provenance`, `force`, and the options of `learn_mixture`.
 
@@ -100,7 +104,9 @@ def train_file(
         model = with_margins(model, columns, make)
         tell("margins estimated from all rows")
         limits: dict[str, Any] = {k: options[k] for k in ("tol", "max_iter") if k in options}
-        return _refine(model, columns, learned.plan, limits, tell)
+        expect = partial(expect_columns, columns)
+        found = refine(model, expect, learned.plan, tell=tell, keep=keep, **limits)
+        return Refined(found[0], learned.plan, columns.n_rows, *found[1:])
 
 
 def _numbers(
@@ -149,61 +155,70 @@ def with_margins(model: Model, columns: Columns, make: Callable[[Array], Margin]
     return replace(model, network=network)
 
 
-def _refine(
+def refine(
     model: Model,
-    columns: Columns,
+    expect: Expect,
     plan: Plan,
-    limits: Mapping[str, Any],
-    tell: Callable[[str], None],
-) -> Refined:
-    fits = [
-        climb_columns(columns, start, plan, tell=say, **limits)
-        for start, say in told_steps(model.network.fits, tell)
-    ]
-    network = replace(model.network, fits=tuple(fit.mixture for fit in fits))
-    n_iter, converged = max(fit.n_iter for fit in fits), all(fit.converged for fit in fits)
-    return Refined(replace(model, network=network), plan, columns.n_rows, n_iter, converged)
+    *,
+    tell: Callable[[str], None] = lambda what: None,
+    keep: Keep = forget,
+    tol: float = 1e-4,
+    max_iter: int = 200,
+) -> tuple[Model, int, bool]:
+    """Run EM from every fit of a model over all rows.
+
+    Parameters
+    ----------
+    model : Model
+        Learned from a sample of the rows. Its classifier, if it has one, is left out: it was
+        trained on what the old fits say.
+    expect : callable
+        The E-step: takes a mixture, gives the expected sums over all rows.
+    plan : Plan
+        Shrinkage and arcs of the fits.
+    tell : callable
+        Called with a few words before each step.
+    keep : callable
+        As in `train_file`.
+    tol, max_iter : float, int
+        EM stops when a step gains less than `tol` per row, or after `max_iter` steps.
+
+    Returns
+    -------
+    model, n_iter, converged : Model, int, bool
+        With the steps of the fit that took most, and whether all settled.
+    """
+    starts, climbs = model.network.fits, []
+    for i, start in enumerate(starts):
+        own = plan._replace(
+            n_components=len(start.weights), informative=start.gap_rates is not None
+        )
+        steps = told(keep(i, expect), f"fit {i + 1} of {len(starts)}", tell)
+        rng = np.random.default_rng(0)
+        climbs.append(climb(steps, start, own, rng=rng, tol=tol, max_iter=max_iter))
+    network = replace(model.network, fits=tuple(found.mixture for found in climbs))
+    n_iter = max(found.n_iter for found in climbs)
+    converged = all(found.converged for found in climbs)
+    return replace(model, network=network, scorer=None), n_iter, converged
 
 
-def told_steps(
-    fits: Sequence[Mixture], tell: Callable[[str], None]
-) -> Iterator[tuple[Mixture, Callable[[], None]]]:
-    """Give each fit with what is to be called at every step of EM, so that a user can follow.
+def told(expect: Expect, what: str, tell: Callable[[str], None]) -> Expect:
+    """Tell the number of each E-step before it is taken, so that a user can follow.
 
     Examples
     --------
-    >>> for _, say in told_steps(["a mixture", "another"], print):
-    ...     say()
+    >>> step = told(lambda mixture: "sums", "fit 1 of 2", print)
+    >>> step("a mixture")
     fit 1 of 2: step 1 of EM
-    fit 2 of 2: step 1 of EM
+    'sums'
     """
-    for i, fit in enumerate(fits, start=1):
-        yield fit, _numbered(f"fit {i} of {len(fits)}", tell)
-
-
-def _numbered(what: str, tell: Callable[[str], None]) -> Callable[[], None]:
     steps = count(1)
-    return lambda: tell(f"{what}: step {next(steps)} of EM")
 
+    def step(mixture: Mixture) -> MixtureMoments:
+        tell(f"{what}: step {next(steps)} of EM")
+        return expect(mixture)
 
-def climb_columns(
-    columns: Columns,
-    start: Mixture,
-    plan: Plan,
-    *,
-    tell: Callable[[], None] = lambda: None,
-    tol: float = 1e-4,
-    max_iter: int = 200,
-) -> Climb:
-    """Run EM from a start over normal scores on disk; a step, told each time, is one pass."""
-    plan = plan._replace(n_components=len(start.weights))
-
-    def expect(mixture: Mixture) -> MixtureMoments:
-        tell()
-        return expect_columns(columns, mixture)
-
-    rng = np.random.default_rng(0)
-    return climb(expect, start, plan, rng=rng, tol=tol, max_iter=max_iter)
+    return step
 
 
 def expect_columns(

@@ -1,0 +1,142 @@
+"""Learning that was killed at any step of EM and taken up again: the same model, fewer passes."""
+
+import os
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from skyfill.catalog import ColumnInfo, Role, Table, write_table
+from skyfill.cli import main
+from skyfill.errors import CatalogError
+from skyfill.model import load_model
+from skyfill.network.mixture_em import MixtureMoments
+from skyfill.scale.journal import parts_folder
+from skyfill.scale.steps import open_steps
+from skyfill.scale.train import expect_columns, train_file
+
+WORDS = ["--out-of-core", "--components", "2", "--fits", "2"]
+
+
+class KilledError(BaseException):
+    """Stands for a kill: nothing catches it, nothing is tidied up."""
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    v = np.where(rng.random(3000) < 0.5, rng.normal(17, 1, 3000), rng.normal(20, 0.5, 3000))
+    i = np.where(rng.random(3000) < 0.3, np.nan, v - 0.8 + rng.normal(0, 0.3, 3000))
+    info = {name: ColumnInfo(role=Role.FEATURE) for name in ("V", "I")}
+    path = tmp_path_factory.mktemp("steps") / "in.parquet"
+    write_table(Table.from_columns({"V": v, "I": i}, info=info), path)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _small_sample_and_a_fixed_date(monkeypatch):
+    monkeypatch.setitem(train_file.__kwdefaults__, "sample_rows", 500)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+
+
+def train(monkeypatch, catalog, output, *words, most=10**6):
+    """Run the command; count the passes over the rows, die before one too many."""
+    passes = []
+
+    def watched(columns, mixture):
+        if len(passes) == most:
+            raise KilledError
+        passes.append(mixture)
+        return expect_columns(columns, mixture)
+
+    monkeypatch.setattr("skyfill.scale.train.expect_columns", watched)
+    said = CliRunner().invoke(main, ["train", str(catalog), *WORDS, *words, "-o", str(output)])
+    return len(passes), said
+
+
+def test_a_run_that_was_killed_goes_on_with_the_next_step(monkeypatch, catalog, tmp_path):
+    whole, output = tmp_path / "whole.skyfill", tmp_path / "m.skyfill"
+    passes, _ = train(monkeypatch, catalog, whole)
+    for most in (0, 7, passes - 1):
+        with pytest.raises(KilledError):
+            train(monkeypatch, catalog, output, most=most)
+        left, said = train(monkeypatch, catalog, output, "--resume")
+        assert said.exit_code == 0, said.output
+        assert left == passes - most
+        assert load_model(output).identifier == load_model(whole).identifier
+        assert "--resume" not in load_model(output).provenance["command"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["m.skyfill", "whole.skyfill"]
+
+
+def test_the_model_says_when_the_first_run_began(monkeypatch, catalog, tmp_path):
+    output = tmp_path / "m.skyfill"
+    with pytest.raises(KilledError):
+        train(monkeypatch, catalog, output, most=3)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    train(monkeypatch, catalog, output, "--resume")
+    assert load_model(output).provenance["time"] == "1970-01-01T00:00:00Z"
+
+
+def test_steps_of_another_job_are_refused_and_a_new_start_drops_them(
+    monkeypatch, catalog, tmp_path
+):
+    output = tmp_path / "m.skyfill"
+    with pytest.raises(KilledError):
+        train(monkeypatch, catalog, output, most=3)
+    passes, said = train(monkeypatch, catalog, output, "--resume", "--seed", "1")
+    assert (passes, said.exit_code) == (0, 2)
+    assert "another run (it differs in: seed)" in said.stderr
+    assert len([*parts_folder(output).glob("*.safetensors")]) == 3
+    with pytest.raises(KilledError):
+        train(monkeypatch, catalog, output, most=0)
+    assert [*parts_folder(output).glob("*.safetensors")] == []
+
+
+def test_a_damaged_step_is_named(monkeypatch, catalog, tmp_path):
+    output = tmp_path / "m.skyfill"
+    with pytest.raises(KilledError):
+        train(monkeypatch, catalog, output, most=3)
+    os.truncate(parts_folder(output) / "0-1.safetensors", 20)
+    _, said = train(monkeypatch, catalog, output, "--resume")
+    assert said.exit_code == 2
+    assert "0-1.safetensors: the step is damaged" in said.stderr
+    assert "run without --resume" in said.stderr
+
+
+def test_an_error_leaves_steps_only_where_they_were_asked_for(tmp_path):
+    output = tmp_path / "m.skyfill"
+    for resume in (False, True):
+        with (
+            pytest.raises(CatalogError, match="a fault"),
+            open_steps(output, {}, provenance={}, resume=resume),
+        ):
+            raise CatalogError("a fault")
+        assert parts_folder(output).exists() == resume
+
+
+def test_nothing_is_learned_where_the_model_could_not_be_written(tmp_path):
+    with (
+        pytest.raises(CatalogError, match="there is no directory"),
+        open_steps(tmp_path / "no" / "m.skyfill", {}, provenance={}, resume=False),
+    ):
+        raise AssertionError
+    with (
+        open_steps(tmp_path / "m.skyfill", {}, provenance={}, resume=False),
+        pytest.raises(CatalogError, match="another run is writing it"),
+        open_steps(tmp_path / "m.skyfill", {}, provenance={}, resume=False),
+    ):
+        raise AssertionError
+
+
+def test_sums_come_back_as_they_were(tmp_path):
+    """Also from arrays that do not lie in order in memory."""
+    rng = np.random.default_rng(0)
+    cross = rng.normal(size=(2, 3, 3)).transpose(2, 1, 0)[:2].copy(order="F")
+    made = MixtureMoments(7, *rng.normal(size=(4, 2, 3))[:1], rng.normal(size=2),
+                          rng.normal(size=(3, 2)).T, cross, np.zeros((2, 3)), -3.5)  # fmt: skip
+    with open_steps(tmp_path / "m.skyfill", {}, provenance={}, resume=False) as steps:
+        steps.keep(0, lambda mixture: made)(None)
+        found = steps.keep(0, None)(None)
+    assert (found.n, found.loglik) == (7, -3.5)
+    for name in ("origin", "weight", "total", "cross", "gaps"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(made, name))
