@@ -9,7 +9,7 @@ from scipy.special import expit
 from skyfill.classify.marginal import marginal_probabilities
 from skyfill.classify.measure import Gains, expected_gains
 from skyfill.classify.scorer import entropy_bits
-from skyfill.classify.sharpness import fit_sharpness
+from skyfill.classify.sharpness import _questions, fit_sharpness
 from skyfill.errors import DataError
 from skyfill.network import learn_mixture
 
@@ -194,3 +194,36 @@ def test_the_summary_says_which_survey_helps_most_objects():
 def test_mistakes_are_named(normal, options, message):
     with pytest.raises(DataError, match=message):
         expected_gains(logistic(1.0), normal, [[np.nan] * 3], **options)
+
+
+@given(st.integers(0, 9999), st.integers(2, 6), st.floats(0.01, 0.9))
+def test_only_seen_values_of_columns_with_gaps_are_hidden(seed, p, rate):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, p))
+    X[:, 1:][rng.random((300, p - 1)) < rate] = np.nan
+    rows, columns = _questions(X, 500, np.random.default_rng(0))
+    assert (columns > 0).all()
+    assert not np.isnan(X[rows, columns]).any()
+    assert np.isfinite(X[rows]).sum(axis=1).min(initial=p) > 1
+
+
+def test_with_the_value_hidden_a_row_has_as_many_gaps_as_one_without_it():
+    """Two columns are missing together; others are missing with them or without."""
+    X = np.random.default_rng(0).normal(size=(1000, 5))
+    X[:500, :2] = np.nan
+    X[:100, 2] = np.nan  # asked for with two other gaps
+    X[900:, 3] = np.nan  # asked for with no other gap
+    rows, columns = _questions(X, 2000, np.random.default_rng(0))
+    other = np.isnan(X[rows]).sum(axis=1)
+    assert set(other[columns == 2]) == {2}
+    assert set(other[columns == 3]) == {0}
+    assert len(set(rows[columns == 2])) > 50
+    share = [(columns == j).mean() for j in range(5)]
+    np.testing.assert_allclose(share, [5 / 12, 5 / 12, 1 / 12, 1 / 12, 0], atol=0.04)
+
+
+def test_without_gaps_there_is_no_question():
+    X = np.ones((300, 3))
+    assert len(_questions(X, 100, np.random.default_rng(0))[0]) == 0
+    X[:, 2] = np.nan  # never seen: nothing can stand for it
+    assert len(_questions(X, 100, np.random.default_rng(0))[0]) == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from skyfill.classify.marginal import (
     N_INNER,
@@ -21,6 +21,7 @@ from skyfill.classify.scorer import entropy_bits
 from skyfill.network import MixtureNetwork
 from skyfill.network._array import as_table
 
+Indices = NDArray[np.intp]
 # Values that are hidden and revealed again to calibrate, and how far it may go.
 N_TRIALS, MIN_TRIALS = 1000, 100
 POWERS = (0.5, 3.0)
@@ -36,8 +37,9 @@ def fit_sharpness(
 ) -> float:
     """Find the power at which entropies fall as expected when values are revealed.
 
-    Seen values are hidden and revealed again; no labels are needed. Means over draws are too
-    cautious where the network blurs the classes: their entropy then falls by more than expected.
+    Seen values that are like the missing ones are hidden and revealed again; no labels are needed.
+    Means over draws are too cautious where the network blurs the classes: their entropy then falls
+    by more than expected.
 
     Parameters
     ----------
@@ -49,7 +51,8 @@ def fit_sharpness(
     Returns
     -------
     float
-        Between `POWERS`; 1 where nothing speaks against it, or fewer than 100 values can be hidden.
+        Between `POWERS`; 1 where nothing speaks against it, or fewer than 100 values can be hidden,
+        or none is missing.
 
     Examples
     --------
@@ -89,12 +92,10 @@ def _trials(
     classify: Classify, network: MixtureNetwork, X: Array, n_trials: int, rng: int
 ) -> tuple[list[Array], Array, Array] | None:
     """Hide one seen value of each row: opinions for its possible values, before and after."""
-    dice = np.random.default_rng(rng)
-    rows, columns = np.nonzero(~np.isnan(X) & (np.isfinite(X).sum(axis=1) > 1)[:, None])
-    if min(len(rows), n_trials) < MIN_TRIALS:
+    rows, columns = _questions(X, n_trials, np.random.default_rng(rng))
+    if len(rows) < MIN_TRIALS:
         return None
-    picked = dice.permutation(len(rows))[:n_trials]
-    after, columns = X[rows[picked]], columns[picked]
+    after = X[rows]
     before = after.copy()
     before[np.arange(len(before)), columns] = np.nan
     said = []
@@ -105,3 +106,37 @@ def _trials(
             said.append(opinions(classify, network, tried, rng))
     P = [marginal_probabilities(classify, network, rows, rng=rng) for rows in (before, after)]
     return said, P[0], P[1]
+
+
+def _questions(X: Array, n: int, dice: np.random.Generator) -> tuple[Indices, Indices]:
+    """Choose values to hide that are like those that are missing.
+
+    Each stands for a gap, taken at random: the value of the same column in a row that has, with
+    the value hidden, as many gaps as that row, or about as many. Entropies fall by more where more
+    is missing, and some columns are missing more often than others.
+
+    Returns
+    -------
+    rows, columns : arrays of shape (n,), or of fewer if fewer were seen; none without gaps
+    """
+    gap = np.isnan(X)
+    n_gaps = gap.sum(axis=1)
+    asked, about = np.nonzero(gap)
+    if not len(asked):
+        return asked, about
+    # Many values can stand for a gap, but each of them is worth one trial.
+    picked = dice.integers(len(asked), size=min(n, int((~gap[:, np.unique(about)]).sum())))
+    asked, about = asked[picked], about[picked]
+    found = np.full(len(asked), -1)
+    for j in np.unique(about):
+        # A row whose last value is hidden would say nothing about the others.
+        able = np.flatnonzero(~gap[:, j] & (n_gaps < X.shape[1] - 1))
+        mine = np.flatnonzero(about == j)
+        if len(able):
+            # Counts in random order among equals, so that any of them may be found.
+            counts = n_gaps[able] + dice.uniform(-0.5, 0.5, len(able))
+            order = np.argsort(counts)
+            wanted = n_gaps[asked[mine]] - 1 + dice.uniform(-0.5, 0.5, len(mine))
+            place = np.searchsorted(counts[order], wanted).clip(max=len(able) - 1)
+            found[mine] = able[order[place]]
+    return found[found >= 0], about[found >= 0]
