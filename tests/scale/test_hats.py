@@ -198,8 +198,11 @@ def test_an_interrupted_run_is_resumed_and_a_finished_one_is_not_overwritten(
     with pytest.raises(RuntimeError, match="power cut"):
         score_hats(model_path, catalog, tmp_path / "out", work=work)
     assert not (tmp_path / "out").exists()
-    rows, _ = score_hats(model_path, catalog, tmp_path / "out", work=work, resume=True)
-    assert rows == 1500
+    told = []
+    options = {"work": work, "resume": True, "tell": told.append}
+    rows, _ = score_hats(model_path, catalog, tmp_path / "out", **options)
+    assert rows == sum(told) == 1500
+    assert len(told) == len(hats_files(catalog))
     expected = fill_table(model, make_table()).arrow.combine_chunks()
     assert by_id(read_hats_table(tmp_path / "out")).equals(expected)
     with pytest.raises(CatalogError, match="exists; choose another folder"):

@@ -97,23 +97,15 @@ def _classify(
     from skyfill.scale.work import Classifying
 
     catalog, output = options["catalog"], options["output"]
-    if not is_distributed(catalog, options["scheduler"]):
-        with row_progress(catalog, "classifying") as advance:
-            done = classify_file(
-                model,
-                catalog,
-                output,
-                scoring=scoring,
-                resume=options["resume"],
-                tell=advance,
-                **facts,
-            )
-        counts.update({key.removeprefix("class."): n for key, n in done.counts.items()})
-        return done.rows
-    prior = tuple(model.scorer.prior) if model.scorer and options["prior"] else None
-    where = {"scheduler": options["scheduler"], "resume": options["resume"]}
-    work = Classifying(scoring, prior)
-    rows, _ = score_distributed(options["model"], catalog, output, work=work, **where, **facts)
+    with row_progress(catalog, "classifying") as tell:
+        facts |= {"resume": options["resume"], "tell": tell}
+        if not is_distributed(catalog, options["scheduler"]):
+            done = classify_file(model, catalog, output, scoring=scoring, **facts)
+            counts.update({key.removeprefix("class."): n for key, n in done.counts.items()})
+            return done.rows
+        prior = tuple(model.scorer.prior) if model.scorer and options["prior"] else None
+        facts |= {"work": Classifying(scoring, prior), "scheduler": options["scheduler"]}
+        rows, _ = score_distributed(options["model"], catalog, output, **facts)
     for table in read_columns(output, ["class", "outlier"]):
         _count(table, counts)
     return rows

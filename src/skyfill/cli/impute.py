@@ -72,13 +72,12 @@ def _fill(
     from skyfill.scale.work import Filling
 
     catalog, output = options["catalog"], options["output"]
-    if is_distributed(catalog, options["scheduler"]):
-        where = {"scheduler": options["scheduler"], "resume": options["resume"]}
-        path = options["model"]
-        return score_distributed(path, catalog, output, work=Filling(extras), **where, **facts)
     with row_progress(catalog, "filling") as tell:
-        resume = options["resume"]
-        return fill_file(model, catalog, output, extras=extras, resume=resume, tell=tell, **facts)
+        facts |= {"resume": options["resume"], "tell": tell}
+        if is_distributed(catalog, options["scheduler"]):
+            facts |= {"work": Filling(extras), "scheduler": options["scheduler"]}
+            return score_distributed(options["model"], catalog, output, **facts)
+        return fill_file(model, catalog, output, extras=extras, **facts)
 
 
 def _levels(text: str) -> tuple[float, ...]:

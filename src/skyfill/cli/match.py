@@ -93,6 +93,11 @@ FAR_ARCSEC = 3600.0
     show_default=True,
     help="Shifted matches from which chance matches are estimated.",
 )
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="HATS catalogues: go on where a match that was killed or interrupted stopped.",
+)
 @shared.as_json("the report")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:

@@ -11,6 +11,7 @@ import click
 from skyfill.cli.named import radii_of, survey_names
 from skyfill.cli.notes import warn
 from skyfill.cli.places import HATS
+from skyfill.cli.progress import row_progress
 from skyfill.cli.typed import as_typed, is_given
 from skyfill.errors import CatalogError
 
@@ -41,6 +42,8 @@ def are_hats(options: Mapping[str, Any]) -> bool:
             f"{plain}: HATS catalogues are matched with HATS catalogues, into one; write hats:// "
             "before all names or before none (write_hats makes a HATS catalogue of a table)"
         )
+    if options["resume"] and not any(found):
+        raise CatalogError("--resume: files are matched in memory, in one go; leave it out")
     if options["scheduler"] and not any(found):
         raise CatalogError(
             "--scheduler: files are matched on this machine, leave it out; on a cluster match HATS "
@@ -60,13 +63,10 @@ def match_catalogs(
     _refuse_options(context, options)
     others = _counterparts(options)
     inputs = [file for each in (options["base"], *options["others"]) for file in input_files(each)]
-    join_hats(
-        options["base"],
-        others,
-        options["output"],
-        scheduler=options["scheduler"],
-        provenance=Provenance(as_typed(context), inputs),
-    )
+    made = Provenance(as_typed(context).replace(" --resume", ""), inputs)
+    how: dict[str, Any] = {"scheduler": options["scheduler"], "resume": options["resume"]}
+    with row_progress(options["base"], "matching") as tell:
+        join_hats(options["base"], others, options["output"], provenance=made, tell=tell, **how)
     n_rows, reports = _reports(options["output"], others)
     _warn_alone(reports)
     return f"{n_rows} rows, {len(column_names(options['output']))} columns", reports

@@ -69,7 +69,7 @@ def log_lines(what: str, unit: str, total: int | None = None) -> Callable[[int],
 
 
 @contextmanager
-def row_progress(catalog: Path, what: str) -> Iterator[Callable[[int], None]]:
+def row_progress(catalog: str | Path, what: str) -> Iterator[Callable[[int], None]]:
     """Show a bar where stderr is a terminal; what is given must be told of rows that are done."""
     if not has_bars():
         yield log_lines(what, "rows")

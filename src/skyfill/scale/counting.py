@@ -1,4 +1,4 @@
-"""How many rows there are to do, as far as a file's header tells."""
+"""How many rows there are to do, as far as headers tell."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from pathlib import Path
 from skyfill.catalog.files import format_of
 from skyfill.catalog.fits_header import find_table
 from skyfill.catalog.streams import reading
+from skyfill.scale.hats_store import is_hats, open_hats
+from skyfill.scale.partitions import plan_parts
 
 
 def count_rows(catalog: str | Path) -> int | None:
-    """Count the rows of a file where its header tells; None where it would have to be read.
+    """Count the rows of a file, of a folder of Parquet files, or of a HATS catalogue.
+
+    None where a file would have to be read for that, because its header does not tell.
 
     Examples
     --------
@@ -23,7 +27,11 @@ def count_rows(catalog: str | Path) -> int | None:
     2
     2
     """
+    if is_hats(catalog):
+        return int(open_hats(catalog).hc_structure.catalog_info.total_rows)
     path = Path(catalog)
+    if path.is_dir():
+        return sum(part.rows or 0 for part in plan_parts([path]))
     found = format_of(path)
     if found == "parquet":
         import pyarrow.parquet as pq

@@ -66,7 +66,7 @@ def score_distributed(  # noqa: PLR0913 - as `score_files_on_dask`
             resume=resume,
             tell=tell,
         )
-    counts = score_hats(
+    return score_hats(
         model,
         catalog,
         output,
@@ -75,9 +75,8 @@ def score_distributed(  # noqa: PLR0913 - as `score_files_on_dask`
         schema=schema,
         provenance=provenance,
         resume=resume,
+        tell=tell,
     )
-    tell(counts[0])
-    return counts
 
 
 def column_names(catalog: str | Path) -> list[str]:

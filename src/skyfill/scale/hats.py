@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ def score_hats(  # noqa: PLR0913 - as `score_files_on_dask`
     schema: Schema | None = None,
     provenance: Provenance | None = None,
     resume: bool = False,
+    tell: Callable[[int], None] = lambda rows: None,
 ) -> tuple[int, int]:
     """Do `work` to every partition of a HATS catalogue and of its margin; write the result.
 
@@ -76,6 +78,8 @@ def score_hats(  # noqa: PLR0913 - as `score_files_on_dask`
         Written into the metadata of the output.
     resume : bool
         Go on with what an interrupted run of the same model left beside the output.
+    tell : callable
+        Called with the number of rows of each partition that is done.
 
     Returns
     -------
@@ -90,7 +94,8 @@ def score_hats(  # noqa: PLR0913 - as `score_files_on_dask`
     facts = {"skyfill_model": job.identifier}
     columns = _result_schema(opened, job, used)
     with client_for(scheduler), appearing(output, job.identifier, resume=resume) as partial:
-        write_catalog(scored, partial, name=hats_folder(output).name, facts=facts, resume=resume)
+        how: dict[str, Any] = {"facts": facts, "resume": resume, "tell": tell}
+        write_catalog(scored, partial, name=hats_folder(output).name, **how)
         describe_columns(partial, columns, provenance)
     return _counts(hats_folder(output), columns)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from skyfill import __version__
 from skyfill.catalog import ColumnInfo, Provenance, Table
 from skyfill.catalog.info import described
 from skyfill.errors import CatalogError
@@ -95,8 +97,22 @@ def join_hats(
     *,
     scheduler: str | None = None,
     provenance: Provenance | None = None,
+    resume: bool = False,
+    tell: Callable[[int], None] = lambda rows: None,
 ) -> None:
-    """Join any number of HATS catalogues to a base, each as `match_hats` does."""
+    """Join any number of HATS catalogues to a base, each as `match_hats` does.
+
+    Parameters
+    ----------
+    base, output : paths
+    others : sequence of Counterpart
+    scheduler, provenance
+        As in `match_hats`.
+    resume : bool
+        Go on with what an interrupted run of the same match left beside the output.
+    tell : callable
+        Called with the number of rows of each partition that is done.
+    """
     left = matched = open_hats(base)
     columns, name = stored_schema(left), hats_folder(output).name
     for other in others:
@@ -112,9 +128,21 @@ def join_hats(
             suffix_method="all_columns",
             output_catalog_name=name,
         )
-    with client_for(scheduler), appearing(output, "match", resume=False) as partial:
-        write_catalog(matched, partial, name=name, facts={})
+    identifier = _identifier(base, others)
+    with client_for(scheduler), appearing(output, identifier, resume=resume) as partial:
+        write_catalog(matched, partial, name=name, facts={}, resume=resume, tell=tell)
         describe_columns(partial, columns, provenance)
+
+
+def _identifier(base: str | Path, others: Sequence[Counterpart]) -> str:
+    """Name what the partitions of a match depend on; those of another one are not taken."""
+    facts = []
+    for catalog in (base, *(other.catalog for other in others)):
+        stats = [(file.name, file.stat()) for file in sorted(hats_folder(catalog).glob("*.prop*"))]
+        facts.append([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
+    rest = [(hats_folder(other.catalog), *other[1:]) for other in others]
+    text = repr((hats_folder(base), rest, facts, __version__))
+    return "match-" + hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def who_asks(left: Any, right: Any) -> Asks:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from skyfill.catalog import Provenance, Table
 from skyfill.catalog.table import with_facts
@@ -20,6 +22,8 @@ from skyfill.sky import find_position_columns, read_positions
 
 PREFIX = "hats://"
 MARGIN_ARCSEC, PARTITION_ROWS = 10.0, 1_000_000
+# So often a folder that is being written is looked at.
+LOOK_SECONDS = 1.0
 
 
 def is_hats(path: object) -> bool:
@@ -100,24 +104,56 @@ def appearing(output: str | Path, identifier: str, *, resume: bool) -> Iterator[
 
 
 def write_catalog(
-    catalog: Any, folder: Path, *, name: str, facts: Mapping[str, str], resume: bool = False
+    catalog: Any,
+    folder: Path,
+    *,
+    name: str,
+    facts: Mapping[str, str],
+    resume: bool = False,
+    tell: Callable[[int], None] = lambda rows: None,
 ) -> None:
-    """Let LSDB compute and write a catalogue with its margin."""
-    catalog.write_catalog(
-        folder,
-        catalog_name=name,
-        progress_bar=False,
-        resume=resume,
-        addl_hats_properties=dict(facts),
-    )
+    """Let LSDB compute and write a catalogue with its margin; tell the rows of each partition."""
+    with _watched(folder / name / "dataset", tell):
+        catalog.write_catalog(
+            folder,
+            catalog_name=name,
+            progress_bar=False,
+            resume=resume,
+            addl_hats_properties=dict(facts),
+        )
+
+
+@contextmanager
+def _watched(folder: Path, tell: Callable[[int], None]) -> Iterator[None]:
+    """Tell the rows of every partition that appears: the workers write, LSDB says nothing."""
+    told: set[Path] = set()
+    over = threading.Event()
+
+    def look() -> None:
+        for path in sorted(set(folder.glob("**/Npix=*.parquet")) - told):
+            with suppress(OSError, pa.ArrowInvalid):  # still being written
+                rows = pq.read_metadata(path).num_rows
+                told.add(path)
+                tell(rows)
+
+    def watch() -> None:
+        while not over.wait(LOOK_SECONDS):
+            look()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+    look()
 
 
 def describe_columns(
     folder: Path, columns: pa.Schema, provenance: Provenance | None = None
 ) -> None:
     """Put units, UCDs and roles, which pandas forgets, into the metadata of a written catalogue."""
-    import pyarrow.parquet as pq
-
     known = {field.name: field.metadata for field in columns}
     facts = {"provenance": provenance.to_json()} if provenance else {}
     for path in folder.glob("*/dataset/_common_metadata"):
@@ -148,8 +184,6 @@ def read_hats_table(path: str | Path) -> Table:
     """
     opened = open_hats(path)
     schema = stored_schema(opened)
-    import pyarrow.parquet as pq
-
     tables = [pq.read_table(file, partitioning=None) for file in hats_files(path)]
     arrow = pa.concat_tables(tables, promote_options="default").select(list(opened.columns))
     fields = [f.with_metadata(schema.field(f.name).metadata) for f in arrow.schema]
