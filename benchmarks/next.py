@@ -3,12 +3,12 @@
     python benchmarks/next.py [--tables macho,chandra] [--hidden 0.3] [--rows 1500] [--rounds 4]
         [--seeds 0,1,2] [--figure next.png]
 
-Cells are hidden at random in all rows. Half of the rows train a `CatalogClassifier`, an eighth fits
-the sharpness of the means over draws (without labels); for some of the others every hidden feature
-in turn is revealed, and the fall of the entropy and of the log loss of the class is compared with
-what was expected. Then features are revealed one after the other: as advised, at random, and where
-the value itself is most uncertain. All of it is repeated with other seeds: other rows, other hidden
-cells, other trees.
+Cells are hidden at random in all rows. Half of the rows train a `CatalogClassifier`. Some of the
+others are new objects: what is left of their values fits the sharpness of the means over draws, as
+in `skyfill next`; then every hidden feature in turn is revealed, and the fall of the entropy and of
+the log loss of the class is compared with what was expected. Then features are revealed one after
+the other: as advised, at random, and where the value itself is most uncertain. All of it is
+repeated with other seeds: other rows, other hidden cells, other trees.
 
 Needs the public tables in SKYFILL_DATA (or the network to fetch them).
 """
@@ -96,12 +96,10 @@ def prepared(key, options, seed):
         random_state=seed,
     )
     model.fit(hidden[:half], y[:half])
-    first = half + len(X) // 8
-    codes = np.searchsorted(model.classes_, y)
-    held, rows = slice(half, first), slice(first, first + options.rows)
+    codes, rows = np.searchsorted(model.classes_, y), slice(half, half + options.rows)
     trial = Trial(model.scorer_, table.names, X[rows], hidden[rows], codes[rows])
     classify, network = trial.scorer.probabilities, trial.scorer.network
-    power = fit_sharpness(classify, network, hidden[held], n_trials=2000)
+    power = fit_sharpness(classify, network, trial.hidden)
     return trial._replace(sharpness=power)
 
 

@@ -23,7 +23,7 @@ from skyfill.network._array import as_table
 
 Indices = NDArray[np.intp]
 # Values that are hidden and revealed again to calibrate, and how far it may go.
-N_TRIALS, MIN_TRIALS = 1000, 100
+N_TRIALS, MIN_TRIALS = 2000, 100
 POWERS = (0.5, 3.0)
 
 
@@ -46,7 +46,7 @@ def fit_sharpness(
     X : array of shape (n, p)
         Objects that the classifier has not learned from.
     n_trials : int
-        Values to hide, each in a row of its own. With 1000, the power is good to about 0.1.
+        Values to hide, each in a row of its own. With 2000, the power is good to about 0.07.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def fit_sharpness(
     trials = _trials(classify, plain, table, n_trials, rng)
     if trials is None:
         return 1.0
-    said, before, after = trials
+    rows, said, before, after = trials
 
     def excess(power: float) -> float:
         P = (sharpened(before, power), sharpened(after, power))
@@ -80,7 +80,7 @@ def fit_sharpness(
         gains = [gain(part, N_POINTS, power).sum() for part in said]
         return float(fall - sum(gains) / len(before))
 
-    noise = (entropy_bits(before) - entropy_bits(after)).std() / np.sqrt(len(before))
+    noise = error_of_mean(entropy_bits(before) - entropy_bits(after), rows)
     if abs(excess(1.0)) <= noise:
         return 1.0
     if excess(POWERS[0]) * excess(POWERS[1]) > 0:
@@ -88,10 +88,23 @@ def fit_sharpness(
     return float(brentq(excess, *POWERS, xtol=0.01))
 
 
+def error_of_mean(values: Array, rows: Indices) -> float:
+    """Give the standard error of a mean of values of which those of a row are alike.
+
+    Examples
+    --------
+    >>> values = np.array([1.0, 3.0, 1.0, 3.0])
+    >>> error_of_mean(values, np.arange(4)), error_of_mean(values, np.array([0, 1, 0, 1]))
+    (0.5, 0.7071067811865476)
+    """
+    sums = np.bincount(rows, values - values.mean())
+    return float(np.sqrt((sums**2).sum()) / len(values))
+
+
 def _trials(
     classify: Classify, network: MixtureNetwork, X: Array, n_trials: int, rng: int
-) -> tuple[list[Array], Array, Array] | None:
-    """Hide one seen value of each row: opinions for its possible values, before and after."""
+) -> tuple[Indices, list[Array], Array, Array] | None:
+    """Hide single values: their rows, opinions for possible values, before and after."""
     rows, columns = _questions(X, n_trials, np.random.default_rng(rng))
     if len(rows) < MIN_TRIALS:
         return None
@@ -104,8 +117,8 @@ def _trials(
         for part in parts(mine, N_POINTS * N_INNER):
             tried = possible_rows(network, before[part], [int(j)], N_POINTS, rng)
             said.append(opinions(classify, network, tried, rng))
-    P = [marginal_probabilities(classify, network, rows, rng=rng) for rows in (before, after)]
-    return said, P[0], P[1]
+    P = [marginal_probabilities(classify, network, each, rng=rng) for each in (before, after)]
+    return rows, said, P[0], P[1]
 
 
 def _questions(X: Array, n: int, dice: np.random.Generator) -> tuple[Indices, Indices]:

@@ -52,7 +52,7 @@ MATCH = "match_"
 @click.option(
     "--trials",
     type=click.IntRange(min=0),
-    default=1000,
+    default=2000,
     show_default=True,
     help="Seen values to hide and reveal again, to calibrate what is expected; 0 for none.",
 )
