@@ -201,7 +201,8 @@ def draw(curves, path):
     for ax, (title, ways) in zip(axes[0], curves.items(), strict=True):
         for way, values in ways.items():
             ax.plot(values.mean(axis=1), marker="o", label=way)
-        ax.set(xlabel="measurements taken", ylabel="log loss (bits)", title=title)
+        ax.set(xlabel="measurements taken", ylabel="log loss (bits)", title=title.split(",")[0])
+        ax.title.set_size("medium")
         ax.legend(frameon=False)
     figure.savefig(path, dpi=150)
 
