@@ -46,7 +46,7 @@ def fit_sharpness(
     X : array of shape (n, p)
         Objects that the classifier has not learned from.
     n_trials : int
-        Values to hide, each in a row of its own. With 2000, the power is good to about 0.07.
+        Values to hide, one at a time. With 2000, the power is good to about 0.07.
 
     Returns
     -------

@@ -138,7 +138,7 @@ def _identifier(base: str | Path, others: Sequence[Counterpart]) -> str:
     """Name what the partitions of a match depend on; those of another one are not taken."""
     facts = []
     for catalog in (base, *(other.catalog for other in others)):
-        stats = [(file.name, file.stat()) for file in sorted(hats_folder(catalog).glob("*.prop*"))]
+        stats = [(file.name, file.stat()) for file in sorted(hats_folder(catalog).glob("*.properties"))]
         facts.append([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
     rest = [(hats_folder(other.catalog), *other[1:]) for other in others]
     text = repr((hats_folder(base), rest, facts, __version__))
