@@ -136,12 +136,10 @@ def join_hats(
 
 def _identifier(base: str | Path, others: Sequence[Counterpart]) -> str:
     """Name what the partitions of a match depend on; those of another one are not taken."""
-    facts = []
-    for catalog in (base, *(other.catalog for other in others)):
-        stats = [(file.name, file.stat()) for file in sorted(hats_folder(catalog).glob("*.properties"))]
-        facts.append([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
-    rest = [(hats_folder(other.catalog), *other[1:]) for other in others]
-    text = repr((hats_folder(base), rest, facts, __version__))
+    folders = [hats_folder(catalog) for catalog in (base, *(other.catalog for other in others))]
+    files = [file for folder in folders for file in sorted(folder.glob("*.properties"))]
+    facts = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    text = repr((facts, [other[1:] for other in others], __version__))
     return "match-" + hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
