@@ -1,0 +1,124 @@
+"""The same model file gives the same values on every route as when `golden/` was made.
+
+`golden/` holds two models, a table, and what skyfill made of them before its routes through files
+were rewritten: as a file, in several batches, as a folder of two files, on a Dask cluster, and as
+a HATS catalogue.
+Nothing there is ever made anew. Names, order and types of columns, units, UCDs, roles, texts,
+flags and nulls must be as they were; so must every bit of every number, wherever processor and
+versions are those on which they were made. Elsewhere compiled code may round the last digits
+differently.
+"""
+
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from skyfill.catalog import Table, read_table
+from skyfill.cli import main
+from skyfill.model import load_model
+
+GOLDEN = Path(__file__).parent / "golden"
+WORDS = {
+    "impute": ["plain.skyfill", "--quantiles", "0.16,0.84", "--draws", "2", "--seed", "5"],
+    "classify": ["classes.skyfill", "--draws", "3", "--gap-draws", "4", "--seed", "5"],
+}
+ROUTES = ["file", "batches", "folder", "dask", "hats"]
+BATCH_ROWS = "skyfill.scale.stream.BATCH_ROWS"
+
+
+def here():
+    """What the last bit of a number depends on."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else [f"flags : {platform.machine()}"]
+    flags = next((line.split(":")[1].split() for line in lines if line.startswith("flags")), [])
+    vector = sorted(flag for flag in flags if flag.startswith(("avx", "fma", "sse")))
+    return [*vector, *(f"{name} {version(name)}" for name in ("numba", "numpy", "scipy"))]
+
+
+def run(*words):
+    said = CliRunner().invoke(main, [*map(str, words)], catch_exceptions=False)
+    assert said.exit_code == 0, said.output
+
+
+def halves(folder):
+    """Write the table as two files."""
+    table = pq.read_table(GOLDEN / "in.parquet")
+    folder.mkdir()
+    pq.write_table(table.slice(0, 50), folder / "a.parquet")
+    pq.write_table(table.slice(50), folder / "b.parquet")
+    return folder
+
+
+def sorted_rows(folder):
+    """Rows of a folder of Parquet files, in their order."""
+    return Table(pa.concat_tables(read_table(path).arrow for path in sorted(folder.iterdir())))
+
+
+def result(route, command, here):
+    """Run a command on a route; the rows of its result, by identifier."""
+    model, *options = WORDS[command]
+    words = [command, GOLDEN / model]
+    if route in ("file", "batches"):
+        run(*words, GOLDEN / "in.parquet", *options, "-o", here / "out.parquet")
+        return read_table(here / "out.parquet")
+    if route == "hats":
+        return _hats(words, options, here)
+    scheduler = ["--scheduler", "local"] if route == "dask" else []
+    run(*words, halves(here / "in"), *options, *scheduler, "-o", here / "out")
+    return sorted_rows(here / "out")
+
+
+def _hats(words, options, here):
+    from skyfill.scale.hats_store import read_hats_table, write_hats
+
+    write_hats(read_table(GOLDEN / "in.parquet"), here / "in", partition_rows=30)
+    run(*words, f"hats://{here}/in", *options, "-o", f"hats://{here}/out")
+    found = read_hats_table(here / "out")
+    return Table(found.arrow.sort_by("id"))
+
+
+def meaning(schema):
+    """All that is known of the columns but how they are described."""
+
+    def own(field):
+        facts = dict(field.metadata or {})
+        facts.pop(b"description", None)
+        return field.name, field.type, facts
+
+    return [own(field) for field in schema]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("command", WORDS)
+@pytest.mark.parametrize("route", ROUTES)
+def test_values_are_those_of_before(route, command, tmp_path, monkeypatch):
+    if route == "batches":
+        monkeypatch.setattr(BATCH_ROWS, 40)
+    if route in ("folder", "dask"):
+        pytest.importorskip("distributed", reason="needs Dask")
+    if route == "hats":
+        pytest.importorskip("lsdb", reason="needs LSDB", exc_type=ImportError)
+    found = result(route, command, tmp_path).arrow.combine_chunks()
+    expected = pq.read_table(GOLDEN / f"{route}-{command}.parquet").combine_chunks()
+    assert meaning(found.schema) == meaning(expected.schema)
+    is_exact = json.loads((GOLDEN / "made_on.json").read_text()) == here()
+    for name in expected.column_names:
+        mine, theirs = found.column(name), expected.column(name)
+        if is_exact or not pa.types.is_floating(theirs.type):
+            assert mine.equals(theirs), name
+        else:
+            assert mine.is_null().equals(theirs.is_null()), name
+            np.testing.assert_allclose(mine.drop_null(), theirs.drop_null(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["plain", "classes"])
+def test_the_model_is_the_one_of_before(name):
+    facts = json.loads((GOLDEN / "models.json").read_text())
+    assert load_model(GOLDEN / f"{name}.skyfill").identifier == facts[name]
