@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from skyfill import __version__
-from skyfill.catalog.streams import reading
+from skyfill.catalog.file_io import reading
 
 PROVENANCE_KEY = "provenance"
 

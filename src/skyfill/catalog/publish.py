@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfill.catalog.atomic import open_atomic
+from skyfill.catalog.file_io import open_atomic
 from skyfill.catalog.files import open_scan, open_writer
 from skyfill.catalog.info import ColumnInfo, Role, described
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance

@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from skyfill.catalog.arrays import normalized
-from skyfill.catalog.streams import reading
+from skyfill.catalog.file_io import reading
 from skyfill.catalog.table import check_names, nearest, normalized_schema
 from skyfill.errors import CatalogError
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog.arrays import to_arrow
+from skyfill.catalog.file_io import open_bytes
 from skyfill.catalog.records import NUMBERS
-from skyfill.catalog.streams import open_bytes
 from skyfill.errors import CatalogError
 
 STREAM_TAG = b'<STREAM encoding="base64">'

@@ -75,7 +75,7 @@ def _run(root: click.Context, step: Step, *, quiet: bool) -> None:
 
 
 def _keep(path: Path, text: str) -> None:
-    from skyfill.catalog.atomic import open_atomic
+    from skyfill.catalog.file_io import open_atomic
 
     with open_atomic(path) as stream:
         stream.write(text.encode())

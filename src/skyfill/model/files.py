@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.catalog.atomic import open_atomic
+from skyfill.catalog.file_io import open_atomic
 from skyfill.errors import ModelError
 from skyfill.model.pipeline import FORMAT, TREES, Model, arrays_of, facts_of
 from skyfill.model.rebuilding import rebuild

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from skyfill import __version__
-from skyfill.catalog.atomic import open_atomic
+from skyfill.catalog.file_io import open_atomic
 from skyfill.model import Model
 from skyfill.network.drawing import FILLS, HEIGHT, NODE_HEIGHT, WIDTH, node_widths, place_nodes
 from skyfill.network.summary import Summary, pooled_cov, summarize_network

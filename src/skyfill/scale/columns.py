@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.catalog.streams import writing
+from skyfill.catalog.file_io import writing
 
 Array = NDArray[np.float64]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from skyfill.catalog.file_io import reading
 from skyfill.catalog.files import format_of
 from skyfill.catalog.fits_header import find_table
-from skyfill.catalog.streams import reading
 from skyfill.scale.hats_store import is_hats, open_hats
 from skyfill.scale.partitions import plan_parts
 

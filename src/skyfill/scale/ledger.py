@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from skyfill.catalog.streams import writing
+from skyfill.catalog.file_io import writing
 from skyfill.errors import CatalogError
 from skyfill.scale.footer import MAGIC, RowGroup, join_footer
 from skyfill.scale.journal import (

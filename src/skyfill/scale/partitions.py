@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from skyfill.catalog import Table, open_scan
+from skyfill.catalog.file_io import reading
 from skyfill.catalog.files import format_of
 from skyfill.catalog.scan import Scan, plain_scan
-from skyfill.catalog.streams import reading
 from skyfill.errors import CatalogError
 from skyfill.scale.stream import BATCH_ROWS
 

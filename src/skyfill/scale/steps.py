@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from skyfill.catalog.atomic import checked_target, open_atomic
-from skyfill.catalog.streams import writing
+from skyfill.catalog.file_io import checked_target, open_atomic, writing
 from skyfill.errors import CatalogError
 from skyfill.network.mixture import Mixture
 from skyfill.network.mixture_em import MixtureMoments

@@ -1,0 +1,141 @@
+"""Open files: gzip is transparent, errors name the file, output appears whole or not at all."""
+
+import gzip
+import os
+import secrets
+import shutil
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from skyfill.errors import CatalogError
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def is_gzipped(path: Path) -> bool:
+    """Check whether a file is gzipped, by its first two bytes."""
+    with open(path, "rb") as stream:
+        return stream.read(2) == GZIP_MAGIC
+
+
+def open_bytes(path: Path) -> Any:
+    """Open a file for reading; a gzipped file is decompressed on the fly."""
+    return gzip.open(path, "rb") if is_gzipped(path) else open(path, "rb")
+
+
+def first_bytes(path: Path, size: int = 4096) -> bytes:
+    """Return the first (decompressed) bytes of a file; raise if it is empty or unreadable."""
+    if path.is_dir():
+        raise CatalogError(f"{path}: is a directory; give the name of a table file")
+    with reading(path, "file"), open_bytes(path) as stream:
+        start: bytes = stream.read(size)
+    if not start:
+        raise CatalogError(f"{path}: the file is empty")
+    return start
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Turn any error of a reader into a `CatalogError` that names the file.
+
+    The underlying parsers raise almost any type of exception on damaged input, so all of them are
+    caught. Their warnings are silenced, because the values are checked here.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except CatalogError as error:
+        message = str(error)
+        raise CatalogError(message if str(path) in message else f"{path}: {message}") from None
+    except OSError as error:
+        raise CatalogError(f"{path}: {_reason(error)}") from error
+    except UnicodeDecodeError as error:
+        raise CatalogError(f"{path}: not UTF-8 text; convert it, e.g. with iconv") from error
+    except Exception as error:
+        raise CatalogError(f"{path}: not a readable {kind}: {_first_line(error)}") from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an operating system error while writing into a `CatalogError`."""
+    try:
+        yield
+    except OSError as error:
+        raise CatalogError(f"{path}: {_reason(error)}; nothing was written") from error
+
+
+@contextmanager
+def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[IO[bytes]]:
+    """Open a file for writing that appears under its name only once it is complete.
+
+    On an error or an interrupt the partial output is removed, and an existing file of that name
+    stays as it was. A name that ends in ``.gz`` is gzipped.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "notes.txt"
+    >>> with open_atomic(target) as stream:
+    ...     _ = stream.write(b"whole")
+    ...     target.exists()
+    False
+    >>> target.read_bytes()
+    b'whole'
+    """
+    target = checked_target(Path(path), overwrite)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    with writing(Path(path)):
+        try:
+            with _create(beside) as stream:
+                if target.exists():
+                    shutil.copymode(target, beside)
+                with _packed(stream, target) as packed:
+                    yield packed
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(beside, target)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
+
+
+def checked_target(path: Path, overwrite: bool = True) -> Path:
+    """Return the full path of an output file; raise where it could not be created."""
+    target = path.resolve()
+    if target.is_dir():
+        raise CatalogError(f"{path}: is a directory; give a file name")
+    if target.exists() and not target.is_file():
+        raise CatalogError(f"{path}: is not a regular file; give a file name")
+    if target.exists() and not overwrite:
+        raise CatalogError(f"{path}: exists; choose another name or allow overwriting")
+    if not target.parent.is_dir():
+        raise CatalogError(f"{path}: there is no directory {path.parent}; create it first")
+    return target
+
+
+def _create(path: Path) -> IO[bytes]:
+    """Create a file with the user's default permissions; never follow a link or overwrite."""
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb")
+
+
+@contextmanager
+def _packed(stream: IO[bytes], target: Path) -> Iterator[IO[bytes]]:
+    if target.suffix != ".gz":
+        yield stream
+        return
+    # No name and no time inside, so that equal tables give equal bytes.
+    with gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0) as packed:
+        yield packed  # type: ignore[misc]
+
+
+def _reason(error: OSError) -> str:
+    return os.strerror(error.errno).lower() if error.errno else _first_line(error)
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
