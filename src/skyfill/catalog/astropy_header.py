@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from skyfill.catalog.info import ColumnInfo
+from skyfill.catalog.column_info import ColumnInfo
 
 _BEGIN = "--BEGIN-ASTROPY-SERIALIZED-COLUMNS--"
 _END = "--END-ASTROPY-SERIALIZED-COLUMNS--"

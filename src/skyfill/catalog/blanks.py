@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog.arrays import is_number, to_arrow
+from skyfill.catalog.column_info import ColumnInfo, described
 from skyfill.catalog.file_io import open_bytes
-from skyfill.catalog.info import ColumnInfo, described
-from skyfill.catalog.scan import BatchWriter, Scan, chosen, sliced
+from skyfill.catalog.format_contract import BatchWriter, Scan, chosen, sliced
 from skyfill.errors import CatalogError
 
 KIND = "text table"

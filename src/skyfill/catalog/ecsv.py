@@ -9,7 +9,7 @@ from typing import IO, Any, Literal
 import pyarrow as pa
 
 from skyfill.catalog.astropy_header import header_info
-from skyfill.catalog.info import ColumnInfo, described
+from skyfill.catalog.column_info import ColumnInfo, described
 from skyfill.catalog.table import schema_meta, with_facts
 from skyfill.errors import CatalogError
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from skyfill.catalog.arrays import normalized
 from skyfill.catalog.file_io import first_bytes, open_atomic, reading
+from skyfill.catalog.format_contract import BatchWriter, Scan, plain_scan
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
-from skyfill.catalog.scan import BatchWriter, Scan, plain_scan
 from skyfill.catalog.schema import Schema, as_schema
 from skyfill.catalog.table import Table, check_names, normalized_schema, with_facts
 from skyfill.errors import CatalogError

@@ -8,12 +8,12 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
+from skyfill.catalog.column_info import described
 from skyfill.catalog.file_io import is_gzipped, open_bytes
 from skyfill.catalog.fits_cells import decode, decode_lists
 from skyfill.catalog.fits_header import FitsTable, find_table
 from skyfill.catalog.fits_write import writer
-from skyfill.catalog.info import described
-from skyfill.catalog.scan import Scan, chosen
+from skyfill.catalog.format_contract import Scan, chosen
 from skyfill.catalog.table import with_facts
 from skyfill.errors import CatalogError
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog.astropy_header import comment_infos
-from skyfill.catalog.info import ColumnInfo, Role
+from skyfill.catalog.column_info import ColumnInfo, Role
 from skyfill.catalog.provenance import PROVENANCE_KEY
 from skyfill.catalog.records import unescape
 from skyfill.errors import CatalogError

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog import fits_header as keys
-from skyfill.catalog.info import ColumnInfo
+from skyfill.catalog.column_info import ColumnInfo
+from skyfill.catalog.format_contract import BatchWriter
 from skyfill.catalog.provenance import PROVENANCE_KEY
 from skyfill.catalog.records import (
     NUMBERS,
@@ -23,7 +24,6 @@ from skyfill.catalog.records import (
     number_cells,
     text_cells,
 )
-from skyfill.catalog.scan import BatchWriter
 from skyfill.catalog.spool import Spool, open_spool
 from skyfill.catalog.stored import Stored, fill_rows, stored_columns
 from skyfill.catalog.table import schema_meta

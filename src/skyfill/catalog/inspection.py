@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from skyfill.catalog.column_info import ColumnInfo, Role
 from skyfill.catalog.files import open_scan
-from skyfill.catalog.info import ColumnInfo, Role
 from skyfill.catalog.roles import Guess, guess_roles
 from skyfill.catalog.schema import Schema, sentinel_line
 from skyfill.catalog.sentinels import Sentinel, Suspect, find_suspects

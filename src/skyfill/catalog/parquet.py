@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog.astropy_header import header_infos
-from skyfill.catalog.info import described, text
-from skyfill.catalog.scan import BatchWriter, Scan, chosen
+from skyfill.catalog.column_info import described, text
+from skyfill.catalog.format_contract import BatchWriter, Scan, chosen
 
 KIND = "Parquet file"
 _BUFFER_BYTES = 1 << 18

@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyfill.catalog.column_info import ColumnInfo, Role, described
 from skyfill.catalog.file_io import open_atomic
 from skyfill.catalog.files import open_scan, open_writer
-from skyfill.catalog.info import ColumnInfo, Role, described
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
 from skyfill.catalog.table import Table, schema_meta
 

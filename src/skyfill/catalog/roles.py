@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from skyfill.catalog.info import GAP_SUFFIX, ColumnInfo, Role
+from skyfill.catalog.column_info import GAP_SUFFIX, ColumnInfo, Role
 from skyfill.catalog.table import Table
 
 _IDENTIFIER = re.compile(

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from skyfill.catalog.column_info import ColumnInfo, as_role
 from skyfill.catalog.file_io import reading
-from skyfill.catalog.info import ColumnInfo, as_role
 from skyfill.catalog.sentinels import Sentinel, can_hold, declare
 from skyfill.catalog.table import Table, nearest
 from skyfill.catalog.units import in_unit

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog.arrays import is_number
-from skyfill.catalog.info import Reason, Role
+from skyfill.catalog.column_info import Reason, Role
 from skyfill.catalog.summary import Summary, reads_as_null
 from skyfill.catalog.table import Table
 from skyfill.errors import CatalogError

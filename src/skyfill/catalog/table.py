@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog.arrays import normalized, plain_type, to_arrow, to_numbers
-from skyfill.catalog.info import ColumnInfo, Reason, Role, as_role, described, gap_name, text
+from skyfill.catalog.column_info import ColumnInfo, Reason, Role, as_role, described, gap_name, text
 from skyfill.errors import CatalogError
 
 META_PREFIX = "skyfill."

@@ -18,8 +18,8 @@ import pyarrow.csv as pv
 from skyfill.catalog.csv_faults import conversion_fault, ragged_fault
 from skyfill.catalog.ecsv import TextHeader, header_lines, read_header
 from skyfill.catalog.file_io import open_bytes
+from skyfill.catalog.format_contract import BatchWriter, Scan, chosen, sliced
 from skyfill.catalog.infer import NULL_WORDS, infer_types
-from skyfill.catalog.scan import BatchWriter, Scan, chosen, sliced
 from skyfill.errors import CatalogError
 
 KIND = "CSV table"

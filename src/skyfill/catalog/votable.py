@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog.arrays import to_arrow
+from skyfill.catalog.column_info import ColumnInfo, described
 from skyfill.catalog.file_io import open_bytes
-from skyfill.catalog.info import ColumnInfo, described
-from skyfill.catalog.scan import Scan, chosen, sliced
+from skyfill.catalog.format_contract import Scan, chosen, sliced
 from skyfill.catalog.table import META_PREFIX, with_facts
 from skyfill.catalog.votable_binary import column_of, read_rows, row_type, split_head
 from skyfill.catalog.votable_write import COLUMNS_KEY, writer

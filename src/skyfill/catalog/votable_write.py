@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfill.catalog.info import ColumnInfo
+from skyfill.catalog.column_info import ColumnInfo
+from skyfill.catalog.format_contract import BatchWriter
 from skyfill.catalog.records import NUMBERS, Facts, number_cells, text_cells
-from skyfill.catalog.scan import BatchWriter
 from skyfill.catalog.spool import Spool, open_spool
 from skyfill.catalog.stored import Stored, fill_rows, stored_columns
 from skyfill.catalog.table import META_PREFIX, schema_meta

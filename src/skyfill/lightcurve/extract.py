@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Reason, Role, Table
-from skyfill.catalog.info import gap_name
+from skyfill.catalog.column_info import gap_name
 from skyfill.lightcurve._array import Array
 from skyfill.lightcurve.clean import Counts
 from skyfill.lightcurve.collection import About, LightCurves

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyfill.catalog import ColumnInfo, Provenance, Reason, Role, Schema, Table, numbers_in
-from skyfill.catalog.info import gap_name
+from skyfill.catalog.column_info import gap_name
 from skyfill.model import Feature, Model
 from skyfill.scale.stream import Target, stream_file
 

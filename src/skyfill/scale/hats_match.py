@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from skyfill import __version__
 from skyfill.catalog import ColumnInfo, Provenance, Table
-from skyfill.catalog.info import described
+from skyfill.catalog.column_info import described
 from skyfill.errors import CatalogError
 from skyfill.scale.client import client_for
 from skyfill.scale.hats_rule import Asks, OneToOne
