@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from skyfill.catalog.column_info import ColumnInfo, Role
+from skyfill.catalog.column_summary import ColumnSummary, summarize
 from skyfill.catalog.files import open_scan
 from skyfill.catalog.roles import Guess, guess_roles
 from skyfill.catalog.schema import Schema, sentinel_line
 from skyfill.catalog.sentinels import Sentinel, Suspect, find_suspects
-from skyfill.catalog.summary import Summary, summarize
 from skyfill.catalog.table import Table
 
 
@@ -29,7 +29,7 @@ class ColumnReport:
         What the file or the schema says.
     guess : Guess, optional
         The role that it seems to have, where none is set.
-    summary : Summary
+    summary : ColumnSummary
         Its values.
     suspects : tuple of Suspect
         Values that may be sentinels.
@@ -39,7 +39,7 @@ class ColumnReport:
     kind: str
     info: ColumnInfo
     guess: Guess | None
-    summary: Summary
+    summary: ColumnSummary
     suspects: tuple[Suspect, ...]
 
     @property
@@ -113,7 +113,7 @@ def inspect_file(path: str | Path, schema: Schema | None = None) -> Inspection:
     empty = Table(scan.schema.empty_table())
     rules.check(empty.names)
     table = rules.apply(empty)
-    summaries = {name: Summary() for name in table.names}
+    summaries = {name: ColumnSummary() for name in table.names}
     for batch in scan.batches:
         part = rules.apply(Table(pa.Table.from_batches([batch])))
         for name in part.names:
@@ -126,14 +126,14 @@ def _for_json(value: Sentinel) -> Sentinel:
     return value if isinstance(value, str) or math.isfinite(value) else str(value)
 
 
-def _report(path: str, table: Table, summaries: dict[str, Summary]) -> Inspection:
+def _report(path: str, table: Table, summaries: dict[str, ColumnSummary]) -> Inspection:
     guesses = guess_roles(table.arrow.schema)
     columns = tuple(_column(table, n, summaries[n], guesses.get(n)) for n in table.names)
     n_rows = max((summary.n_rows for summary in summaries.values()), default=0)
     return Inspection(path, n_rows, table.meta, columns)
 
 
-def _column(table: Table, name: str, summary: Summary, guess: Guess | None) -> ColumnReport:
+def _column(table: Table, name: str, summary: ColumnSummary, guess: Guess | None) -> ColumnReport:
     info = table.info(name)
     role = guess.role if guess else info.role
     suspects = () if role is Role.REASON else tuple(find_suspects(summary, role))

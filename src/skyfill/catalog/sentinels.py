@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog.arrays import is_number
 from skyfill.catalog.column_info import Reason, Role
-from skyfill.catalog.summary import Summary, reads_as_null
+from skyfill.catalog.column_summary import ColumnSummary, reads_as_null
 from skyfill.catalog.table import Table
 from skyfill.errors import CatalogError
 
@@ -85,7 +85,7 @@ def _value_set(name: str, kind: pa.DataType, values: Sequence[Sentinel]) -> pa.A
     return pa.array(values, kind)
 
 
-def find_suspects(summary: Summary, role: Role = Role.OTHER) -> list[Suspect]:
+def find_suspects(summary: ColumnSummary, role: Role = Role.OTHER) -> list[Suspect]:
     """Find values that may be sentinels; nothing is changed.
 
     Suspicious are: numbers made of nines and ends of integer types that lie apart from all
@@ -96,7 +96,7 @@ def find_suspects(summary: Summary, role: Role = Role.OTHER) -> list[Suspect]:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from skyfill.catalog.summary import summarize
+    >>> from skyfill.catalog.column_summary import summarize
     >>> find_suspects(summarize(pa.array([14.2, 15.1, 999.9999, 999.9999])))
     [Suspect(value=999.9999, count=2, why='lies apart from all other values')]
     """
@@ -105,7 +105,7 @@ def find_suspects(summary: Summary, role: Role = Role.OTHER) -> list[Suspect]:
     return _suspect_numbers(summary, role) if summary.lowest else []
 
 
-def _suspect_words(summary: Summary) -> list[Suspect]:
+def _suspect_words(summary: ColumnSummary) -> list[Suspect]:
     n_seen = summary.n_rows - summary.n_null
     are_numbers = 2 * summary.n_numbers > n_seen
     suspects = []
@@ -117,7 +117,7 @@ def _suspect_words(summary: Summary) -> list[Suspect]:
     return suspects
 
 
-def _suspect_numbers(summary: Summary, role: Role) -> list[Suspect]:
+def _suspect_numbers(summary: ColumnSummary, role: Role) -> list[Suspect]:
     counts = {**summary.lowest, **summary.highest}
     plain = sorted(value for value in counts if not is_customary(value))
     found = ((value, _why(value, counts, plain, role)) for value in sorted(counts))

@@ -19,7 +19,7 @@ _NINES = re.compile(r"[+-]?9+(\.9*0*)?")
 
 
 @dataclass(frozen=True)
-class Summary:
+class ColumnSummary:
     """Facts about the values of a column; summaries of parts add to that of the whole.
 
     Parameters
@@ -44,10 +44,10 @@ class Summary:
     has_more_words: bool = False
     n_numbers: int = 0
 
-    def __add__(self, other: "Summary") -> "Summary":
+    def __add__(self, other: "ColumnSummary") -> "ColumnSummary":
         words = self.words + other.words
-        kept = _told_apart(words)
-        return Summary(
+        kept = _most_common(words)
+        return ColumnSummary(
             self.n_rows + other.n_rows,
             self.n_null + other.n_null,
             _smallest(_merged(self.lowest, other.lowest)),
@@ -58,7 +58,7 @@ class Summary:
         )
 
 
-def summarize(column: pa.Array) -> Summary:
+def summarize(column: pa.Array) -> ColumnSummary:
     """Summarize one batch of a column.
 
     Examples
@@ -72,10 +72,10 @@ def summarize(column: pa.Array) -> Summary:
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         low, high = _ends(seen.to_numpy(zero_copy_only=False))
-        return Summary(**counts, lowest=low, highest=high)
+        return ColumnSummary(**counts, lowest=low, highest=high)
     if pa.types.is_string(kind):
-        return Summary(**counts) + _text_summary(seen)
-    return Summary(**counts)
+        return ColumnSummary(**counts) + _text_summary(seen)
+    return ColumnSummary(**counts)
 
 
 def _ends(values: np.ndarray) -> tuple[dict[float, int], dict[float, int]]:
@@ -90,12 +90,12 @@ def _number(value: np.generic) -> float:
     return int(value) if value.dtype.kind in "iu" else float(str(value))
 
 
-def _text_summary(seen: pa.Array) -> Summary:
+def _text_summary(seen: pa.Array) -> ColumnSummary:
     counted = pc.value_counts(seen)
     words, counts = counted.field("values"), counted.field("counts")
     numbers = counts.filter(pc.match_substring_regex(words, NUMBER_PATTERN))
-    told = Counter(dict(zip(words.to_pylist(), counts.to_pylist(), strict=True)))
-    return Summary(words=told, n_numbers=pc.sum(numbers).as_py() or 0)
+    found = Counter(dict(zip(words.to_pylist(), counts.to_pylist(), strict=True)))
+    return ColumnSummary(words=found, n_numbers=pc.sum(numbers).as_py() or 0)
 
 
 def reads_as_null(word: str) -> bool:
@@ -109,7 +109,7 @@ def reads_as_null(word: str) -> bool:
     return word.strip().lower() in _NULL_WORDS or bool(_NINES.fullmatch(word.strip()))
 
 
-def _told_apart(words: Counter[str]) -> Counter[str]:
+def _most_common(words: Counter[str]) -> Counter[str]:
     if len(words) <= _MOST_WORDS:
         return words
     kept = dict(words.most_common(_MOST_WORDS))
