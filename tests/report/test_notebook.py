@@ -1,6 +1,6 @@
 """How networks, tables and comparisons show themselves in a notebook."""
 
-from skyfill.catalog.notebook import table_html
+from skyfill.catalog.table import table_html
 from skyfill.evaluate import compare_imputers
 from skyfill.evaluate.notebook import tables_html
 from skyfill.impute import MeanImputer, NeighborsImputer

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from skyfill.catalog.column_info import ColumnInfo, Reason, Role, as_role, descr
 from skyfill.errors import CatalogError
 
 META_PREFIX = "skyfill."
+# Rows and columns of a table that a notebook shows.
+_SHOWN_ROWS, _SHOWN_COLUMNS = 8, 24
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,6 @@ class Table:
         return cls(pa.Table.from_arrays(columns, schema=schema))
 
     def _repr_html_(self) -> str:
-        from skyfill.catalog.notebook import table_html
-
         return table_html(self)
 
     def __len__(self) -> int:
@@ -246,3 +247,40 @@ def schema_meta(schema: pa.Schema) -> dict[str, str]:
     facts = {text(key): text(value) for key, value in (schema.metadata or {}).items()}
     prefix = META_PREFIX
     return {k.removeprefix(prefix): v for k, v in facts.items() if k.startswith(prefix)}
+
+
+def table_html(table: Table) -> str:
+    """Write the first rows and columns of a table as HTML, with units and shares of gaps.
+
+    Examples
+    --------
+    >>> "50 % missing" in table_html(Table.from_columns({"J": [14.2, None]}))
+    True
+    """
+    names = table.names[:_SHOWN_COLUMNS]
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    units = "".join(f"<td><small>{_unit_and_gaps(table, name)}</small></td>" for name in names)
+    first = table.select(names).arrow.slice(0, _SHOWN_ROWS).to_pylist()
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{_cell(row[name])}</td>" for name in names) + "</tr>"
+        for row in first
+    )
+    left = len(table.names) - len(names)
+    more = f" ({left} columns not shown)" if left else ""
+    return (
+        f"<table><thead><tr>{head}</tr><tr>{units}</tr></thead><tbody>{rows}</tbody></table>"
+        f"<p>{len(table)} rows, {len(table.names)} columns{more}</p>"
+    )
+
+
+def _unit_and_gaps(table: Table, name: str) -> str:
+    unit = escape(table.info(name).unit or "")
+    gaps = table.column(name).null_count
+    share = f"{100 * gaps / len(table):.0f} % missing" if gaps else ""
+    return "<br>".join(filter(None, (unit, share)))
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else escape(str(value))
