@@ -9,8 +9,7 @@ from click.testing import CliRunner
 
 from skyfill.catalog import read_table
 from skyfill.cli import main
-from skyfill.cli.demo_files import MANIFEST, claim_folder
-from skyfill.cli.demo_steps import steps
+from skyfill.cli.demo import MANIFEST, claim_folder, steps
 from skyfill.cli.main import COMMANDS
 from skyfill.errors import SkyfillError
 

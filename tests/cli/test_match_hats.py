@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
-from skyfill.cli import main, progress
+from skyfill.cli import main, terminal
 from skyfill.model import load_model
 from skyfill.scale.client import open_client
 from skyfill.scale.counting import count_rows
@@ -75,7 +75,7 @@ def test_hats_catalogs_are_joined_and_counted_like_files(at, tmp_path):
 
 def test_a_match_that_was_interrupted_goes_on_with_what_is_written(at, tmp_path, monkeypatch):
     words = ("match", "hats://base_h", "hats://nir_h", "-o", f"hats://{tmp_path}/out")
-    monkeypatch.setattr(progress, "SECONDS_PER_LINE", 0.0)
+    monkeypatch.setattr(terminal, "SECONDS_PER_LINE", 0.0)
     decide, calls = OneToOne._decide, count()
 
     def failing(*args):

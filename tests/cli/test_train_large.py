@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from skyfill.catalog import ColumnInfo, Role, Table, write_table
-from skyfill.cli import main, progress, train_large
+from skyfill.cli import main, terminal, train_large
 from skyfill.model import load_model
 from skyfill.scale.train import SAMPLE_ROWS
 
@@ -156,7 +156,7 @@ def test_a_model_is_a_file_also_where_a_cluster_learns_it(folder, tmp_path):
 
 
 def test_a_log_follows_the_steps(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "SECONDS_PER_LINE", 0.0)
+    monkeypatch.setattr(terminal, "SECONDS_PER_LINE", 0.0)
     words = ("train", folder / "many.parquet", "--out-of-core", *QUICK, "-o")
     said = run(*words, tmp_path / "m.skyfill").stderr
     assert re.search(r"^learning: 60,000 rows read$", said, re.MULTILINE)

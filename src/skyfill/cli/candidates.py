@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options
-from skyfill.cli.notes import note
+from skyfill.cli.terminal import note
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
@@ -77,7 +77,6 @@ def command(context: click.Context, /, **given: Any) -> None:
     """Rank the objects of RESULTS (see skyfill classify) that are probably of a class."""
     from skyfill.catalog import Provenance, write_table
     from skyfill.classify.list_report import missing_entries, report_on, with_lists
-    from skyfill.cli.typed import as_typed
 
     selection, searches = _gather(given)
     found = selection.ranked()
@@ -85,7 +84,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     table, identifier = _explained(found, given)
     table = with_lists(table, searches, found.rows)
     inputs = [given["results"], *given["lists"], *filter(None, [given["model"]])]
-    made = Provenance(as_typed(context), inputs, model=identifier)
+    made = Provenance(options.as_typed(context), inputs, model=identifier)
     write_table(table, given["output"], provenance=made)
     if given["missing"]:
         write_table(missing_entries(searches, given["least"]), given["missing"])

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.notes import note, warn
-from skyfill.cli.places import CATALOG, scheduler
+from skyfill.cli.terminal import note, row_progress, warn
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("catalog", type=CATALOG)
-@shared.output(kind=CATALOG)
-@scheduler
+@click.argument("catalog", type=shared.CATALOG)
+@shared.output(kind=shared.CATALOG)
+@shared.scheduler
 @click.option(
     "--prior",
     metavar="estimate|CLASS=SHARE,...",
@@ -51,11 +50,7 @@ if TYPE_CHECKING:
 )
 @shared.schema()
 @shared.seed("Seed of the draws.")
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Go on where a run that was killed or interrupted stopped; the result is the same.",
-)
+@shared.resume
 @shared.as_json("the counts")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
@@ -66,7 +61,6 @@ def command(context: click.Context, /, **options: Any) -> None:
     outlier_score.
     """
     from skyfill.catalog import Provenance, Schema, read_schema
-    from skyfill.cli.typed import as_typed
     from skyfill.model import load_model
     from skyfill.scale import Scoring
     from skyfill.scale.dispatch import column_names, input_files
@@ -75,7 +69,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     _warn_absent(model.names, column_names(options["catalog"]), options["catalog"])
     schema = read_schema(options["schema"]) if options["schema"] else Schema()
     made = Provenance(
-        as_typed(context).replace(" --resume", ""),
+        shared.as_typed(context),
         [options["model"], *input_files(options["catalog"])],
         seed=options["seed"],
         model=model.identifier,
@@ -91,7 +85,6 @@ def command(context: click.Context, /, **options: Any) -> None:
 def _classify(
     model: Model, options: dict[str, Any], scoring: Any, *, counts: Counter[str], **facts: Any
 ) -> int:
-    from skyfill.cli.progress import row_progress
     from skyfill.scale import classify_file
     from skyfill.scale.dispatch import is_distributed, read_columns, score_distributed
     from skyfill.scale.work import Classifying
@@ -160,15 +153,5 @@ def _shifted(model: Model, options: dict[str, Any], schema: Schema) -> Model:
         words = ", ".join(f"{name} {share:.3g}" for name, share in shares)
         note(f"estimated shares: {words}")
         return shifted
-    return replace(model, scorer=replace(scorer, prior=as_prior(shares_of(text), scorer.classes)))
-
-
-def shares_of(text: str, option: str = "--prior") -> dict[str, float]:
-    """Read CLASS=SHARE,...; the shares need not sum to 1."""
-    try:
-        pairs = [word.rsplit("=", 1) for word in text.split(",")]
-        return {name.strip(): float(share) for name, share in pairs}
-    except ValueError:
-        raise click.BadParameter(
-            f"{text!r}: write CLASS=NUMBER,..., as in QSO=0.01,RRL=0.99", param_hint=option
-        ) from None
+    prior = as_prior(shared.shares_of(text), scorer.classes)
+    return replace(model, scorer=replace(scorer, prior=prior))

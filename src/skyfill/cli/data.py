@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from skyfill.cli import options
-from skyfill.cli.notes import note
+from skyfill.cli.terminal import note
 
 
 @click.group(

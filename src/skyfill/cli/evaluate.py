@@ -12,8 +12,7 @@ import click
 import numpy as np
 
 from skyfill.cli import options as shared
-from skyfill.cli.notes import has_bars, note
-from skyfill.cli.progress import log_lines
+from skyfill.cli.terminal import note, progress_bar
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -109,11 +108,12 @@ def _evaluate_imputers(table: Table, options: Mapping[str, Any]) -> None:
 
     names, repeats = list(table.names), options["repeats"] or 5
     methods = _methods(options["methods"] or DEFAULT)
-    with progress_bar() as progress:
+    rates = _rates(options["rates"])
+    with progress_of(len(methods) * len(rates) * repeats) as progress:
         found = compare_imputers(
             table,
             methods,
-            rates=_rates(options["rates"]),
+            rates=rates,
             mask=_mask(options, names),
             repeats=repeats,
             rng=options["seed"],
@@ -208,17 +208,7 @@ def _place(name: str, names: list[str]) -> int:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[int, int, str], None] | None]:
-    """Show a bar on stderr when it is a terminal, else a line now and then."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    if not has_bars():
-        told = log_lines("comparing", "fits")
-        yield lambda done, total, name: told(1)
-        return
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total, name: bar.update(
-            task, completed=done, total=total, description=name
-        )
+def progress_of(n_fits: int) -> Iterator[Callable[[int, int, str], None]]:
+    """Show how many fits are done, as the comparisons report them."""
+    with progress_bar("comparing", "fits", n_fits) as advance:
+        yield lambda done, total, name: advance(1 if done else 0)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skyfill.cli.evaluate import progress_bar
-from skyfill.cli.notes import note
+from skyfill.cli.evaluate import progress_of
+from skyfill.cli.terminal import note
 from skyfill.errors import CatalogError, DataError
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def evaluate_classes(table: Table, labels: Sequence[Any], options: Mapping[str, 
     except DataError as error:
         raise CatalogError(f"--methods, --without: {error}") from None
     how = {key: options[key] for key in ("folds",)} | {"repeats": options["repeats"] or 1}
-    with progress_bar() as progress:
+    n_fits = len(methods) * how["folds"] * how["repeats"] * (2 if columns else 1)
+    with progress_of(n_fits) as progress:
         how |= {"rng": options["seed"], "progress": progress}
         found = cross_validate(X, labels, methods, **how)
         parts = (

@@ -1,16 +1,14 @@
 """`skyfill features`: light curves in, a table with one row of features per object out."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.notes import has_bars, note
-from skyfill.cli.progress import log_lines
+from skyfill.cli.terminal import note, progress_bar
 
 if TYPE_CHECKING:
     from skyfill.catalog import Provenance, Table
@@ -58,11 +56,7 @@ def _column_option(name: str) -> Any:
     metavar="SIGMA",
     help="Drop values further than this many robust standard deviations from the median.",
 )
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Go on where a run that was killed or interrupted stopped; the result is the same.",
-)
+@shared.resume
 @shared.as_json("counts")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
@@ -74,14 +68,13 @@ def command(context: click.Context, /, **options: Any) -> None:
     mag_{band}.
     """
     from skyfill.catalog import Provenance
-    from skyfill.cli.typed import as_typed
     from skyfill.lightcurve import choose_features, open_light_curves
 
     path = options["light_curves"]
     chosen = choose_features(options["names"], every_band=options["every_band"])
     opened = open_light_curves(path, _request(options))
     inputs = [] if path.is_dir() else [path]
-    made = Provenance(as_typed(context).replace(" --resume", ""), inputs=inputs)
+    made = Provenance(shared.as_typed(context), inputs=inputs)
     totals = _write(opened, chosen, options, made)
     if options["as_json"]:
         click.echo(json.dumps({"bands": opened.layout.about.bands, **totals}, indent=2))
@@ -111,7 +104,7 @@ def _write(
     job: dict[str, Any] = {key: str(options[key]) for key in ("names", "every_band", "clip")}
     job |= {"request": repr(_request(options)), "input": _input_facts(options, provenance)}
     target = Target(options["output"], schema, job, provenance, options["resume"])
-    with _progress(opened.n_objects) as advance:
+    with progress_bar("features", "objects", opened.n_objects) as advance:
 
         def tables(done: "Done") -> "Iterator[Table]":
             advance(done.rows)
@@ -159,17 +152,3 @@ def _line(opened: "Opened", totals: dict[str, int], output: Path) -> str:
         f"{f' (bands {bands})' if bands else ''}; {totals['points']} epochs used, "
         f"{totals['dropped']} dropped -> {output}"
     )
-
-
-@contextmanager
-def _progress(total: int | None) -> "Iterator[Callable[[int], object]]":
-    """Show a bar on stderr where that is a terminal, else a line now and then."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    if not has_bars():
-        yield log_lines("features", "objects", total)
-        return
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("objects", total=total)
-        yield lambda n: progress.advance(task, n)

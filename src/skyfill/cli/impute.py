@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.notes import note, warn
-from skyfill.cli.places import CATALOG, scheduler
+from skyfill.cli.terminal import note, row_progress, warn
 from skyfill.errors import SkyfillError
 
 if TYPE_CHECKING:
@@ -25,26 +24,21 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("catalog", type=CATALOG)
-@shared.output(kind=CATALOG)
-@scheduler
+@click.argument("catalog", type=shared.CATALOG)
+@shared.output(kind=shared.CATALOG)
+@shared.scheduler
 @click.option("--quantiles", metavar="LEVEL,...", default="", help="Quantiles to write as well.")
 @click.option(
     "--draws", type=click.IntRange(min=0), default=0, help="Joint draws to write as well."
 )
 @shared.schema()
 @shared.seed("Seed of the draws.")
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Go on where a run that was killed or interrupted stopped; the result is the same.",
-)
+@shared.resume
 @shared.as_json("the counts")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
     """Fill the gaps of CATALOG with MODEL: value, standard deviation and reason per filled cell."""
     from skyfill.catalog import Provenance, Schema, read_schema
-    from skyfill.cli.typed import as_typed
     from skyfill.model import load_model
     from skyfill.scale import Extras
     from skyfill.scale.dispatch import column_names, input_files
@@ -53,9 +47,9 @@ def command(context: click.Context, /, **options: Any) -> None:
     extras = Extras(_levels(options["quantiles"]), options["draws"], options["seed"])
     _warn_absent(model.names, column_names(options["catalog"]), options["catalog"])
     inputs = [options["model"], *input_files(options["catalog"])]
-    # A run that is taken up again writes what the first one would have written.
-    command_line = as_typed(context).replace(" --resume", "")
-    made = Provenance(command_line, inputs, seed=options["seed"], model=model.identifier)
+    made = Provenance(
+        shared.as_typed(context), inputs, seed=options["seed"], model=model.identifier
+    )
     schema = read_schema(options["schema"]) if options["schema"] else Schema()
     rows, filled = _fill(model, options, extras=extras, schema=schema, provenance=made)
     if options["as_json"]:
@@ -66,7 +60,6 @@ def command(context: click.Context, /, **options: Any) -> None:
 def _fill(
     model: Model, options: dict[str, Any], *, extras: Extras, **facts: Any
 ) -> tuple[int, int]:
-    from skyfill.cli.progress import row_progress
     from skyfill.scale import fill_file
     from skyfill.scale.dispatch import is_distributed, score_distributed
     from skyfill.scale.work import Filling

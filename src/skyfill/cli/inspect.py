@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.notes import note
+from skyfill.cli.terminal import note, stages
 
 if TYPE_CHECKING:
     from skyfill.catalog.inspection import ColumnReport, Inspection
@@ -52,11 +52,10 @@ def command(
     a file for --schema, would declare the suspicious values as gaps.
     """
     from skyfill.catalog import Schema, inspect_file, read_schema
-    from skyfill.cli.progress import spinner
 
     schema = read_schema(schema_file) if schema_file else Schema()
     schema += Schema.from_options(roles=roles, units=units, sentinels=sentinels)
-    with spinner(f"reading {file}"):
+    with stages(f"reading {file}"):
         found = inspect_file(file, schema)
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2))

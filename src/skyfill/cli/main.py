@@ -2,15 +2,19 @@
 
 import time
 import traceback
+from collections.abc import Callable, Iterator
+from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from skyfill import __version__
-from skyfill.cli.notes import detail, plain_warnings
-from skyfill.cli.options import examples, with_common
-from skyfill.errors import SkyfillError
+from skyfill.cli.config import defaults_from
+from skyfill.cli.options import examples
+from skyfill.cli.terminal import QUIET, VERBOSE, detail, plain_warnings, set_level
+from skyfill.errors import CatalogError, DataError, SkyfillError
 
 # name -> one line for `skyfill --help`; a command's module, skyfill.cli.<name>, is imported when it
 # is used, so that `skyfill --help` starts at once.
@@ -33,6 +37,10 @@ COMMANDS = {
     "completion": "Print the script that lets a shell complete commands.",
 }
 INTERRUPTED = 130
+# Parameters that name files to write.
+_OUTPUTS = ("output", "missing", "figure")
+# Parameters that hold the table a command is about.
+_TABLES = ("catalog", "results", "objects", "light_curves", "file")
 
 
 class _UserError(click.ClickException):
@@ -83,6 +91,134 @@ def _complain(message: str) -> NoReturn:
     """End with one line; -v shows where the error comes from."""
     detail(traceback.format_exc())
     raise _UserError(message) from None
+
+
+def with_common(command: click.Command) -> click.Command:
+    """Give a command, and those within, the options that all commands have."""
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            with_common(inner)
+    elif all(parameter.name != "config" for parameter in command.params):
+        command.params += _common()
+        command.callback = guarded(command.callback) if command.callback else None
+    return command
+
+
+def _common() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["--config"],
+            type=click.Path(path_type=Path, dir_okay=False),
+            is_eager=True,
+            expose_value=False,
+            callback=_configure,
+            help="TOML with options: a [section] for each command.",
+        ),
+        _flag("-v", "--verbose", _speak_up, "Say more: options in force, time, origin of errors."),
+        _flag("-q", "--quiet", _be_quiet, "Say only warnings and errors."),
+    ]
+
+
+def _flag(short: str, long: str, callback: Callable[..., None], help_text: str) -> click.Option:
+    return click.Option(
+        [short, long], is_flag=True, expose_value=False, callback=callback, help=help_text
+    )
+
+
+def _configure(context: click.Context, _: click.Parameter, path: Path | None) -> None:
+    if path is not None:
+        context.default_map = {**(context.default_map or {}), **defaults_from(path, context)}
+
+
+def _be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        set_level(context, QUIET)
+
+
+def _speak_up(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        set_level(context, VERBOSE)
+        context.call_on_close(lambda: _tell_options(context))
+
+
+def _tell_options(context: click.Context) -> None:
+    for name, value in context.params.items():
+        source = context.get_parameter_source(name)
+        where = source.name.lower().replace("_", " ") if source else "unknown"
+        detail(f"  {name} = {value} ({where.replace('default map', 'config file')})")
+
+
+def guarded(callback: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a command refuse bad outputs before it starts, and name its table in errors."""
+
+    @wraps(callback)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        context = click.get_current_context()
+        if not _writes_folder(context):
+            check_outputs(context.params)
+        try:
+            return callback(*args, **kwargs)
+        except (CatalogError, DataError) as error:
+            raise CatalogError(_with_file(str(error), context.params)) from error
+
+    return run
+
+
+def _with_file(message: str, params: dict[str, Any]) -> str:
+    """Put the name of the table in front of a message that names no file."""
+    paths = [str(path) for value in params.values() for path in _paths(value)]
+    about = next((params[name] for name in _TABLES if params.get(name)), None)
+    if about is None or message.startswith("--") or any(path in message for path in paths):
+        return message
+    return f"{about}: {message}"
+
+
+def _writes_folder(context: click.Context) -> bool:
+    """Tell whether the output is a folder: of the demo, or of work that is done in parts."""
+    if context.info_name == "train":
+        return False
+    catalog = context.params.get("catalog")
+    in_parts = context.params.get("scheduler") or (catalog and Path(catalog).is_dir())
+    return bool(context.info_name == "demo" or in_parts)
+
+
+def check_outputs(params: dict[str, Any]) -> None:
+    """Refuse to write over an input, two outputs to one file, or where no file can be.
+
+    Examples
+    --------
+    >>> check_outputs({"catalog": Path("a.fits"), "output": Path("b.fits")})
+    >>> check_outputs({"output": Path("."), "catalog": Path("a.fits")})
+    Traceback (most recent call last):
+    skyfill.errors.CatalogError: .: is a directory; give a file name
+    """
+    outputs = {name: path for name in _OUTPUTS if isinstance(path := params.get(name), Path)}
+    inputs = [
+        path for name, value in params.items() if name not in _OUTPUTS for path in _paths(value)
+    ]
+    for name, path in outputs.items():
+        if path.is_dir():
+            raise CatalogError(f"{path}: is a directory; give a file name")
+        if path.exists() and not path.is_file():
+            raise CatalogError(f"{path}: is not a regular file; give a file name")
+        if not path.parent.is_dir():
+            raise CatalogError(f"{path}: there is no directory {path.parent}; create it first")
+        if any(_is_same(path, other) for other in inputs):
+            raise CatalogError(f"{path}: is an input as well; write to another file")
+        if any(_is_same(path, other) for key, other in outputs.items() if key != name):
+            raise CatalogError(f"{path}: is to be written twice; give each output its own file")
+
+
+def _paths(value: Any) -> Iterator[Path]:
+    for each in value if isinstance(value, tuple) else (value,):
+        if isinstance(each, Path):
+            yield each
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 @click.group(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.named import (
+from skyfill.cli.options import (
     BASE,
     DEFAULT_RADIUS,
     common_value,
@@ -17,9 +17,7 @@ from skyfill.cli.named import (
     survey_names,
     year,
 )
-from skyfill.cli.notes import note, warn
-from skyfill.cli.places import CATALOG, scheduler
-from skyfill.cli.typed import as_typed
+from skyfill.cli.terminal import note, warn
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -36,10 +34,10 @@ FAR_ARCSEC = 3600.0
         "skyfill match field/macho.csv field/lc.parquet --id lc=id -o with_features.parquet",
     ),
 )
-@click.argument("base", type=CATALOG)
-@click.argument("others", type=CATALOG, nargs=-1, required=True)
-@shared.output(kind=CATALOG)
-@scheduler
+@click.argument("base", type=shared.CATALOG)
+@click.argument("others", type=shared.CATALOG, nargs=-1, required=True)
+@shared.output(kind=shared.CATALOG)
+@shared.scheduler
 @click.option(
     "--radius",
     multiple=True,
@@ -135,7 +133,7 @@ def _match_tables(
     positions = base.positions() if by_position else None
     table, reports = join_surveys(base.table, surveys, rules, positions=positions)
     _refuse_no_overlap(reports)
-    provenance = Provenance(as_typed(context), inputs=_inputs(options))
+    provenance = Provenance(shared.as_typed(context), inputs=_inputs(options))
     write_table(table, options["output"], provenance=provenance)
     for advice in filter(None, (report.advice for report in reports)):
         warn(advice)

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from skyfill.cli.named import radii_of, survey_names
-from skyfill.cli.notes import warn
-from skyfill.cli.places import HATS
-from skyfill.cli.progress import row_progress
-from skyfill.cli.typed import as_typed, is_given
+from skyfill.cli.options import HATS, as_typed, is_given, radii_of, survey_names
+from skyfill.cli.terminal import row_progress, warn
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -63,7 +60,7 @@ def match_catalogs(
     _refuse_options(context, options)
     others = _counterparts(options)
     inputs = [file for each in (options["base"], *options["others"]) for file in input_files(each)]
-    made = Provenance(as_typed(context).replace(" --resume", ""), inputs)
+    made = Provenance(as_typed(context), inputs)
     how: dict[str, Any] = {"scheduler": options["scheduler"], "resume": options["resume"]}
     with row_progress(options["base"], "matching") as tell:
         join_hats(options["base"], others, options["output"], provenance=made, tell=tell, **how)

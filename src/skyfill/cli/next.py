@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from skyfill.cli import options
-from skyfill.cli.notes import note
+from skyfill.cli.terminal import note
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ def command(context: click.Context, /, **given: Any) -> None:
     from skyfill.catalog import Provenance, read_table, write_table
     from skyfill.classify.measure import expected_gains
     from skyfill.classify.sharpness import fit_sharpness
-    from skyfill.cli.typed import as_typed
     from skyfill.model import load_model
     from skyfill.scale import features_of
     from skyfill.scale.classify import scorer_of
@@ -108,7 +107,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     )
     if given["output"]:
         inputs = [given["model"], given["objects"]]
-        made = Provenance(as_typed(context), inputs, given["seed"], model.identifier)
+        made = Provenance(options.as_typed(context), inputs, given["seed"], model.identifier)
         write_table(with_gains(table, gains), given["output"], provenance=made)
     _tell(gains, given)
 

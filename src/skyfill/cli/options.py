@@ -1,21 +1,49 @@
-"""Options that several commands share: one name, one help text, one place."""
+"""Options that several commands share, and how their values are read: one name, one place."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from skyfill.cli.config import defaults_from
-from skyfill.cli.guard import guarded
-from skyfill.cli.notes import QUIET, VERBOSE, detail, set_level
+from skyfill.errors import CatalogError
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Option = Callable[[Decorated], Decorated]
+Value = TypeVar("Value")
+
+HATS = "hats://"
+BASE = "base"
+DEFAULT_RADIUS = 1.5
+# A file with options is left out: what it says is written as if it had been typed.
+_GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
+
+
+class CatalogPath(click.Path):
+    """A path, or the words ``hats://FOLDER`` as they were typed: a path would lose a slash."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Leave HATS catalogues alone."""
+        return value if str(value).startswith(HATS) else super().convert(value, param, ctx)
+
 
 FILE = click.Path(path_type=Path)
+CATALOG = CatalogPath(path_type=Path)
+
+scheduler = click.option(
+    "--scheduler",
+    metavar="ADDRESS|local",
+    help="Work on the Dask cluster of this scheduler; local starts processes on this machine.",
+)
+resume = click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on where a run that was killed or interrupted stopped; the result is the same.",
+)
 
 
 def output(
@@ -56,56 +84,111 @@ def examples(*commands: str) -> str:
     return "\n".join(["\b", f"{title}:", *(f"  {command}" for command in commands)])
 
 
-def with_common(command: click.Command) -> click.Command:
-    """Give a command, and those within, the options that all commands have."""
-    if isinstance(command, click.Group):
-        for inner in command.commands.values():
-            with_common(inner)
-    elif all(parameter.name != "config" for parameter in command.params):
-        command.params += _common()
-        command.callback = guarded(command.callback) if command.callback else None
-    return command
+def as_typed(context: click.Context) -> str:
+    """Give the command as the user would type it, with what a config file adds.
+
+    Without ``--resume``: a resumed run writes what the first one would have written.
+    """
+    words = ["skyfill", *context.command_path.split()[1:]]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name != "resume" and name in context.params and is_given(context, name):
+            value = context.params[name]
+            for each in value if isinstance(value, tuple) else (value,):
+                words += _words(parameter, each)
+    return shlex.join(words)
 
 
-def _common() -> list[click.Parameter]:
-    return [
-        click.Option(
-            ["--config"],
-            type=click.Path(path_type=Path, dir_okay=False),
-            is_eager=True,
-            expose_value=False,
-            callback=_configure,
-            help="TOML with options: a [section] for each command.",
-        ),
-        _flag("-v", "--verbose", _speak_up, "Say more: options in force, time, origin of errors."),
-        _flag("-q", "--quiet", _be_quiet, "Say only warnings and errors."),
-    ]
+def is_given(context: click.Context, name: str) -> bool:
+    """Tell whether the user has set an option, in a config file or by typing it."""
+    return context.get_parameter_source(name) in _GIVEN
 
 
-def _flag(short: str, long: str, callback: Callable[..., None], help_text: str) -> click.Option:
-    return click.Option(
-        [short, long], is_flag=True, expose_value=False, callback=callback, help=help_text
-    )
+def _words(parameter: click.Parameter, value: object) -> list[str]:
+    if not isinstance(parameter, click.Option):
+        return [str(value)]
+    if value is False:
+        return list(parameter.secondary_opts[-1:])
+    return [parameter.opts[-1], *([] if value is True else [str(value)])]
 
 
-def _configure(context: click.Context, _: click.Parameter, path: Path | None) -> None:
-    if path is not None:
-        context.default_map = {**(context.default_map or {}), **defaults_from(path, context)}
+def survey_names(paths: Sequence[Path], given: Sequence[str]) -> list[str]:
+    """Give the names of surveys: those that the user gives, else those of their files.
+
+    Examples
+    --------
+    >>> survey_names([Path("field/sage.fits"), Path("two_mass.vot")], [])
+    ['sage', 'two_mass']
+    """
+    if given and len(given) != len(paths):
+        raise CatalogError(f"{len(given)} --name for {len(paths)} surveys; give one for each")
+    names = list(given) or [path.name.split(".")[0] for path in paths]
+    for name in (BASE, *names):
+        if [BASE, *names].count(name) > 1:
+            raise CatalogError(
+                f"two catalogues are called {name!r}; give each survey a --name of its own"
+            )
+    return names
 
 
-def _be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        set_level(context, QUIET)
+def common_value(texts: Sequence[str], read: Callable[[str], Value]) -> Value | None:
+    """Give the last value that is for all catalogues, if there is one."""
+    values = [read(text) for text in texts if "=" not in text]
+    return values[-1] if values else None
 
 
-def _speak_up(context: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        set_level(context, VERBOSE)
-        context.call_on_close(lambda: _tell_options(context))
+def named_values(
+    texts: Sequence[str], names: Sequence[str], option: str, read: Callable[[str], Value]
+) -> dict[str, Value]:
+    """Read the NAME=VALUE forms of an option."""
+    values = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if equals and name not in names:
+            raise CatalogError(f"{option} {text}: no {name!r}; the names are {', '.join(names)}")
+        if equals:
+            values[name] = read(value)
+        elif read not in (arcsec, year):
+            raise CatalogError(f"{option} {text}: write {option} NAME={text}")
+    return values
 
 
-def _tell_options(context: click.Context) -> None:
-    for name, value in context.params.items():
-        source = context.get_parameter_source(name)
-        where = source.name.lower().replace("_", " ") if source else "unknown"
-        detail(f"  {name} = {value} ({where.replace('default map', 'config file')})")
+def radii_of(texts: Sequence[str], names: Sequence[str]) -> list[float]:
+    """Read --radius for every survey, in arcsec.
+
+    Examples
+    --------
+    >>> radii_of(["2", "sage=3"], ["sage", "two_mass"])
+    [3.0, 2.0]
+    """
+    common = common_value(texts, arcsec)
+    own = named_values(texts, names, "--radius", arcsec)
+    return [own.get(name, DEFAULT_RADIUS if common is None else common) for name in names]
+
+
+def arcsec(text: str) -> float:
+    """Read a separation."""
+    return _number(text, "--radius", "arcsec")
+
+
+def year(text: str) -> float:
+    """Read an epoch."""
+    return _number(text, "--epoch", "a year such as 2016.0")
+
+
+def _number(text: str, option: str, kind: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise CatalogError(f"{option} {text}: {text!r} is not a number ({kind})") from None
+
+
+def shares_of(text: str, option: str = "--prior") -> dict[str, float]:
+    """Read CLASS=SHARE,...; the shares need not sum to 1."""
+    try:
+        pairs = [word.rsplit("=", 1) for word in text.split(",")]
+        return {name.strip(): float(share) for name, share in pairs}
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r}: write CLASS=NUMBER,..., as in QSO=0.01,RRL=0.99", param_hint=option
+        ) from None

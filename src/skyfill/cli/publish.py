@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from skyfill.cli import options
-from skyfill.cli.notes import note
+from skyfill.cli.terminal import note
 
 
 @click.command(
@@ -38,10 +38,9 @@ def command(context: click.Context, /, **given: Any) -> None:
     """
     from skyfill.catalog import Provenance
     from skyfill.catalog.publish import Notes, publish
-    from skyfill.cli.typed import as_typed
 
     words = {key: given[key] for key in ("title", "authors", "license", "citation")}
-    made = Provenance(as_typed(context), [given["results"]])
+    made = Provenance(options.as_typed(context), [given["results"]])
     readme, tally = publish(
         given["results"], given["output"], notes=Notes(**words), provenance=made
     )

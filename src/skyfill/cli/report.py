@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.notes import note
+from skyfill.cli.terminal import note
 
 
 @click.command(
@@ -51,7 +51,6 @@ def command(context: click.Context, /, **options: Any) -> None:
     how good filling and classes are, and every object's own panel.
     """
     from skyfill.catalog import Provenance
-    from skyfill.cli.typed import as_typed
     from skyfill.model import load_model
     from skyfill.report import Report, parse_groups, read_evaluations, read_results, write_page
 
@@ -61,7 +60,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         results = read_results(options["results"], model.features, options["max_objects"])
     given = (options["model"], options["results"], *options["evaluations"])
     inputs = [path for path in given if path]
-    made = Provenance(as_typed(context), inputs, model=model.identifier)
+    made = Provenance(shared.as_typed(context), inputs, model=model.identifier)
     report = Report(
         model,
         results,

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.notes import note
+from skyfill.cli.terminal import note
 
 
 @click.command(

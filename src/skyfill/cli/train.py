@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.notes import note, warn
-from skyfill.cli.places import CATALOG, scheduler
+from skyfill.cli.terminal import note, stages, warn
 from skyfill.cli.train_large import out_of_core, resume
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ FEW = 10
         "class_truth -o small.skyfill",
     ),
 )
-@click.argument("catalog", type=CATALOG)
+@click.argument("catalog", type=shared.CATALOG)
 @shared.output("Where to write the model.")
 @shared.features()
 @click.option(
@@ -77,7 +76,7 @@ FEW = 10
     help="Features to take although they are identifiers, positions or set by people.",
 )
 @out_of_core
-@scheduler
+@shared.scheduler
 @resume
 @shared.seed()
 @shared.as_json("what was learned")
@@ -90,7 +89,6 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     from skyfill.catalog import Provenance, Schema, read_schema
     from skyfill.cli.train_large import Place, choose_place, kept_steps
-    from skyfill.cli.typed import as_typed
     from skyfill.model import save_model
     from skyfill.scale.dispatch import input_files
 
@@ -102,7 +100,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     names, guessed = _features(table, options)
     note(f"features{' (guessed)' if guessed else ''}: {', '.join(names)}")
     inputs = input_files(options["catalog"])
-    command_line = as_typed(context).replace(" --resume", "")
+    command_line = shared.as_typed(context)
     made = json.loads(Provenance(command_line, inputs=inputs, seed=options["seed"]).to_json())
     asked = {**options, "place": place, "rules": rules}
     with kept_steps(place, names, asked, made) as steps:
@@ -131,7 +129,6 @@ def _table(catalog: Any, rules: Schema, *, with_rows: bool) -> Table:
 
 
 def _learn(table: Table, names: tuple[str, ...], options: dict[str, Any]) -> Learned:
-    from skyfill.cli.progress import stages
     from skyfill.cli.train_large import Place, learn_large
 
     with stages("learning") as tell:
@@ -195,7 +192,6 @@ def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]
 
 def _classifier(options: dict[str, Any]) -> Any:
     from skyfill.classify import CatalogClassifier
-    from skyfill.cli.classify import shares_of
     from skyfill.impute import NetworkImputer
 
     imputer = NetworkImputer(
@@ -207,11 +203,11 @@ def _classifier(options: dict[str, Any]) -> Any:
     )
     weight, prior = options["class_weight"], options["prior"]
     if weight and weight != "balanced":
-        weight = shares_of(weight, "--class-weight")
+        weight = shared.shares_of(weight, "--class-weight")
     return CatalogClassifier(
         options["method"],
         class_weight=weight,
-        prior=shares_of(prior, "--prior") if prior else None,
+        prior=shared.shares_of(prior, "--prior") if prior else None,
         calibrate=not options["no_calibration"],
         imputer=imputer,
         random_state=options["seed"],

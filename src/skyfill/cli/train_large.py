@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skyfill.cli.notes import warn
+from skyfill.cli.terminal import warn
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from skyfill.catalog import Table, write_table
-from skyfill.cli import main, progress
-from skyfill.cli.progress import log_lines
+from skyfill.cli import main, terminal
+from skyfill.cli.terminal import log_lines
 from skyfill.model import save_model, train
 
 COLOR = re.compile(r"\x1b\[[\d;]*3[1-7]")
@@ -75,7 +75,7 @@ def test_quiet_means_no_bar_either(words):
 
 
 def test_a_log_gets_plain_lines(words, monkeypatch):
-    monkeypatch.setattr(progress, "SECONDS_PER_LINE", 0.0)
+    monkeypatch.setattr(terminal, "SECONDS_PER_LINE", 0.0)
     said = CliRunner().invoke(main, words)
     assert re.search(r"^filling: 200 rows, [\d,]+/s$", said.stderr, re.MULTILINE)
     assert "\x1b" not in said.stderr

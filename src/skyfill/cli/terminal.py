@@ -1,0 +1,154 @@
+"""What a command says on stderr: notes, warnings and progress.
+
+Progress is a moving bar on a terminal and a line now and then in a log.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.progress import Task
+    from rich.text import Text
+
+_LEVEL = "skyfill.level"
+QUIET, NORMAL, VERBOSE = -1, 0, 1
+# Seconds between two lines of a log.
+SECONDS_PER_LINE = 30.0
+
+
+def level() -> int:
+    """Tell how much the user wants to read: QUIET, NORMAL or VERBOSE."""
+    context = click.get_current_context(silent=True)
+    found: int = NORMAL if context is None else context.meta.get(_LEVEL, NORMAL)
+    return found
+
+
+def set_level(context: click.Context, value: int) -> None:
+    """Set how much is said, for this context and those within."""
+    context.meta[_LEVEL] = value
+
+
+def note(text: str) -> None:
+    """Say what was done."""
+    if level() > QUIET:
+        click.echo(text, err=True)
+
+
+def warn(text: str) -> None:
+    """Say what may be wrong; also where notes are silenced."""
+    click.echo(f"warning: {text}", err=True)
+
+
+def detail(text: str) -> None:
+    """Say what only a curious user wants to read."""
+    if level() >= VERBOSE:
+        click.echo(text, err=True)
+
+
+def has_bars() -> bool:
+    """Tell whether bars may move: stderr is a terminal, and the user wants notes."""
+    return sys.stderr.isatty() and level() > QUIET
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Show warnings of the library as one line, without the place in the code."""
+
+    def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
+        warn(str(message))
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+@contextmanager
+def stages(what: str) -> Iterator[Callable[[str], None]]:
+    """Show what goes on in words that change; a log gets them now and then."""
+    if not has_bars():
+        say = _now_and_then()
+        yield lambda stage: say(f"{what}: {stage}")
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what) as status:
+        yield lambda stage: status.update(f"{what}: {stage}")
+
+
+def _now_and_then() -> Callable[[str], None]:
+    """Give a way to print notes of which a log gets one every `SECONDS_PER_LINE`."""
+    last = time.monotonic()
+
+    def say(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_PER_LINE:
+            last = time.monotonic()
+            note(text)
+
+    return say
+
+
+def log_lines(what: str, unit: str, total: int | None = None) -> Callable[[int], None]:
+    """Give a counter of finished work that reports its state now and then."""
+    start, say = time.monotonic(), _now_and_then()
+    done = 0
+
+    def advance(more: int) -> None:
+        nonlocal done
+        done += more
+        of, rate = f" of {total:,}" if total else "", done / max(time.monotonic() - start, 1e-9)
+        speed = f", {rate:,.0f}/s" if rate >= 1 else ""
+        say(f"{what}: {done:,}{of} {unit}{speed}")
+
+    return advance
+
+
+@contextmanager
+def progress_bar(what: str, unit: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how much is done; call what is given with the amount that was finished since."""
+    if not has_bars():
+        yield log_lines(what, unit, total)
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        SpinnerColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    class RateColumn(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return _rate(task)
+
+    columns = (SpinnerColumn(), what, BarColumn(), MofNCompleteColumn(), unit, RateColumn())
+    times = (TimeElapsedColumn(), "left", TimeRemainingColumn())
+    with Progress(*columns, *times, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda more: bar.advance(task, more)
+
+
+def row_progress(catalog: str | Path, what: str) -> AbstractContextManager[Callable[[int], None]]:
+    """Show how many rows of a catalogue are done."""
+    from skyfill.scale.counting import count_rows
+
+    return progress_bar(what, "rows", count_rows(catalog) if has_bars() else None)
+
+
+def _rate(task: Task) -> Text:
+    from rich.text import Text
+
+    speed = task.finished_speed or task.speed
+    return Text(f"{speed:,.0f}/s" if speed else "")
