@@ -7,8 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
+from skyfill.classify import CatalogClassifier
 from skyfill.cli import main
 from skyfill.errors import ModelError
+from skyfill.impute import NetworkImputer
 from skyfill.model import load_model, train
 from skyfill.scale import Scoring, classify_file, classify_table, with_field_prior
 
@@ -50,6 +52,18 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(folder):
     return load_model(folder / "m.skyfill")
+
+
+def test_a_classifier_takes_as_many_fits_on_the_command_line_as_in_python(folder, tmp_path):
+    out, small = tmp_path / "m.skyfill", ("--components", 1, "--method", "forest", "--trees", 2)
+    run("train", folder / "train.parquet", "--label", "class", *small, "-o", out)
+    table = stars()
+    fitted = CatalogClassifier("forest", n_trees=2).fit(
+        table.select(["V", "I"]), table.column("class")
+    )
+    assert len(load_model(out).network.fits) == len(fitted.imputer_.network_.fits) == 3
+    run("train", folder / "train.parquet", "--components", 1, "-o", out)
+    assert len(load_model(out).network.fits) == NetworkImputer().n_fits
 
 
 RESULTS = ("class", "p_LPV", "p_RRL", "entropy", "gap_share", "outlier", "outlier_score")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A class with fewer objects than this gets a warning.
 FEW = 10
+# Fits as in NetworkImputer and as in CatalogClassifier.
+FITS, CLASS_FITS = 8, 3
 
 
 @click.command(
@@ -49,7 +51,11 @@ FEW = 10
     help="Whether the pattern of gaps tells about an object.  [default: auto with --label, else "
     "ignorable]",
 )
-@click.option("--fits", type=click.IntRange(min=1), default=8, show_default=True)
+@click.option(
+    "--fits",
+    type=click.IntRange(min=1),
+    help="Fits of the network to average.  [default: 3 with --label, else 8]",
+)
 @click.option(
     "--method",
     type=click.Choice(["both", "forest", "boosting", "paper"]),
@@ -94,6 +100,7 @@ def command(context: click.Context, /, **options: Any) -> None:
 
     if not options["label"]:
         _refuse_class_options(options)
+    options["fits"] = options["fits"] or (CLASS_FITS if options["label"] else FITS)
     place = choose_place(options)
     rules = read_schema(options["schema"]) if options["schema"] else Schema()
     table = _table(options["catalog"], rules, with_rows=place is Place.MEMORY)
