@@ -15,7 +15,7 @@ from inference import complete_table, hide_cells, random_network
 from report import best_time, header, print_table
 from skyfill.datasets import PAPER_FEATURES, load_macho
 from skyfill.network import k2_search, learn_network
-from skyfill.network.discretize import cut, quantile_edges
+from skyfill.network.single.k2 import cut, quantile_edges
 
 LOGARITHMS = ("CAR_tau", "Eta_e", "PeriodLS")
 

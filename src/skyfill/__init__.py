@@ -1,5 +1,6 @@
 """Fill the gaps of survey catalogues with probability distributions and classify every object."""
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -27,3 +28,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if "IPython" in sys.modules:  # notebooks draw networks, in a room that networks know nothing of
+    import_module("skyfill.report.network_html")

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skyfill.errors import DataError
 from skyfill.impute import ForestImputer, GaussianMixtureImputer, MeanImputer, NeighborsImputer
-from skyfill.network.margins import UnivariateMixture
+from skyfill.network.single.univariate import UnivariateMixture
 
 NAN = np.nan
 CLUMPS = UnivariateMixture(np.array([0.25, 0.75]), np.array([0.0, 4.0]), np.array([1.0, 0.5]))

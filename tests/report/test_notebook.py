@@ -1,11 +1,14 @@
 """How networks, tables and comparisons show themselves in a notebook."""
 
+import subprocess
+import sys
+
 from skyfill.catalog.table import table_html
 from skyfill.evaluate import compare_imputers
 from skyfill.evaluate.notebook import tables_html
 from skyfill.impute import MeanImputer, NeighborsImputer
 from skyfill.network import GaussianNetwork
-from skyfill.network.notebook import gaussian_html, mixture_html
+from skyfill.report.network_html import gaussian_html, mixture_html
 
 
 def test_a_mixture_shows_its_features_and_size(model):
@@ -35,3 +38,15 @@ def test_the_best_method_is_bold(catalog):
     text = tables_html(found.table("nrmse"))
     assert "<td>knn</td><td><b>0." in text
     assert "<td>mean</td><td><b>" not in text
+
+
+def test_a_notebook_draws_networks_whatever_is_imported_first():
+    code = (
+        "import sys, types\n"
+        "sys.modules['IPython'] = types.ModuleType('IPython')\n"
+        "from skyfill.network import GaussianNetwork, MixtureNetwork\n"
+        "network = GaussianNetwork(None, [[], [0]], [0, 0], [[], [1.0]], [1, 1])\n"
+        "print(network._repr_html_()[:14], hasattr(MixtureNetwork, '_repr_html_'))\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "<figure style= True\n"

@@ -10,8 +10,8 @@ from skyfill.catalog import ColumnInfo, Role, Table
 from skyfill.errors import CatalogError
 from skyfill.model import Feature, Model
 from skyfill.network import MixtureNetwork
-from skyfill.network.margin import fit_margin
-from skyfill.network.mixture import Mixture
+from skyfill.network.mixture.margin import fit_margin
+from skyfill.network.mixture.mixture import Mixture
 from skyfill.report import Report, build_page, write_page
 from skyfill.report.objects import gather_results
 from skyfill.report.page import SCRIPTS

@@ -9,8 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skyfill.network import learn_mixture
-from skyfill.network.drawing import HEIGHT, NODE_HEIGHT, WIDTH, draw_svg, node_widths, place_nodes
-from skyfill.network.summary import pooled_cov, summarize_network
+from skyfill.report.network_drawing import (
+    HEIGHT,
+    NODE_HEIGHT,
+    WIDTH,
+    draw_svg,
+    node_widths,
+    place_nodes,
+)
+from skyfill.report.network_summary import pooled_cov, summarize_network
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,7 @@ from skyfill.cli import main
 from skyfill.errors import CatalogError, ModelError, SkyfillError
 from skyfill.impute import NetworkImputer
 from skyfill.model import load_model, save_model, train, train_classifier
-from skyfill.network.mixture_em import Plan, climb, expect_parts
-from skyfill.network.mixture_learn import split
+from skyfill.network.mixture.mixture import Plan, climb_mixture, expect_parts, split
 from skyfill.scale import Extras, classify_table, fill_file, fill_table
 from skyfill.scale.dispatch import (
     column_names,
@@ -384,7 +383,7 @@ def test_em_on_the_cluster_climbs_to_the_fit_of_one_machine(client, model_path, 
     plan = Plan(2, 5.0)
     parts, start = whole(model, files), model.network.fits[0]
     rng = np.random.default_rng(0)
-    alone = climb(
+    alone = climb_mixture(
         lambda m: expect_parts(parts, m, map_threads), start, plan, rng=rng, tol=1e-5, max_iter=30
     )
     refined = refine_on_dask(model, files, plan, tol=1e-5, max_iter=30)

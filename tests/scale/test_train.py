@@ -8,9 +8,8 @@ import pytest
 from skyfill.catalog import ColumnInfo, Role, Table, write_table
 from skyfill.errors import CatalogError
 from skyfill.model import train
-from skyfill.network.margin import fit_margin
-from skyfill.network.mixture_em import climb, expect_parts
-from skyfill.network.mixture_learn import split
+from skyfill.network.mixture.margin import fit_margin
+from skyfill.network.mixture.mixture import climb_mixture, expect_parts, split
 from skyfill.scale.columns import spool_columns
 from skyfill.scale.train import expect_columns, train_file, with_margins
 from skyfill.threads import map_threads, one_blas_thread
@@ -65,7 +64,7 @@ def test_a_model_learned_from_a_file_is_that_of_the_rows_in_memory(extension, tm
     parts = split(network.scores(X))
     with one_blas_thread():
         fits = [
-            climb(
+            climb_mixture(
                 lambda mixture: expect_parts(parts, mixture, map_threads),
                 fit,
                 learned.plan,

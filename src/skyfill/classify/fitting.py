@@ -14,7 +14,7 @@ from skyfill.classify.outlier import fit_outlier_rule
 from skyfill.classify.scorer import Scorer
 from skyfill.classify.views import VIEWS, Array, choose_contrasts, look
 from skyfill.network import MixtureNetwork
-from skyfill.network.mixture_em import Plan
+from skyfill.network.mixture.mixture import Plan
 
 
 @dataclass(frozen=True)

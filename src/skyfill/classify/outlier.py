@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.network import MixtureNetwork, learn_mixture
-from skyfill.network.mixture_em import Plan
+from skyfill.network.mixture.mixture import Plan
 
 Array = NDArray[np.float64]
 

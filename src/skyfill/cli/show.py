@@ -36,7 +36,7 @@ def command(model: Path, as_json: bool) -> None:
 
 def describe_model(model: Model) -> dict[str, Any]:
     """Give what is worth knowing about a model as plain values."""
-    from skyfill.network.summary import summarize_network
+    from skyfill.report.network_summary import summarize_network
 
     summary = summarize_network(model.network)
     arcs = sorted(summary.arcs.items(), key=lambda item: -item[1])

@@ -2,8 +2,8 @@
 
 from skyfill.impute._inputs import Numbers, as_numbers
 from skyfill.impute.forest import ForestImputer
+from skyfill.impute.independent_mixtures import GaussianMixtureImputer
 from skyfill.impute.mean import MeanImputer
-from skyfill.impute.mixture_margins import GaussianMixtureImputer
 from skyfill.impute.neighbors import NeighborsImputer
 from skyfill.impute.network import NetworkImputer
 

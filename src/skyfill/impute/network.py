@@ -9,7 +9,7 @@ from typing import Any
 from skyfill.errors import ConvergenceWarning
 from skyfill.impute._inputs import Array
 from skyfill.impute.base import Imputer
-from skyfill.impute.mixture_margins import as_generator
+from skyfill.impute.independent_mixtures import as_generator
 from skyfill.network import Posterior, learn_mixture
 
 

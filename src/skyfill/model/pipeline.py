@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from skyfill.classify.scorer import Scorer
 from skyfill.network import MixtureNetwork
-from skyfill.network.margin import Constant, Identity, Margin
+from skyfill.network.mixture.margin import Constant, Identity, Margin
 
 # Files of format 2 hold a scorer; without one the format stays 1, which older versions read.
 FORMAT, PLAIN_FORMAT = 2, 1

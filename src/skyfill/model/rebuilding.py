@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from skyfill.classify.scorer import Scorer
 from skyfill.model.pipeline import MARGINS, PLAIN_FORMAT, SCORER, Feature, Model
 from skyfill.network import MixtureNetwork
-from skyfill.network.graph import as_parents
-from skyfill.network.margin import Constant, Margin
-from skyfill.network.mixture import BySpread, Mixture
+from skyfill.network.mixture.margin import Constant, Margin
+from skyfill.network.mixture.mixture import Mixture
+from skyfill.network.mixture.network import BySpread
+from skyfill.network.single.graph import as_parents
 
 # Bounds that no learned model comes near, so that nothing overflows when it is used.
 MAX_VALUE, MAX_SCORE = 1e150, 1e6

@@ -10,7 +10,7 @@ from skyfill.classify.features import check_class_features, check_features
 from skyfill.classify.labels import label_texts
 from skyfill.model.pipeline import Feature, Model
 from skyfill.network import learn_mixture
-from skyfill.network.mixture_learn import Learned
+from skyfill.network.mixture.learn import LearnedMixture
 
 
 def train(
@@ -20,7 +20,7 @@ def train(
     provenance: Mapping[str, Any] | None = None,
     force: Sequence[str] = (),
     **options: Any,
-) -> tuple[Model, Learned]:
+) -> tuple[Model, LearnedMixture]:
     """Learn a model from columns of a table; `options` are those of `learn_mixture`.
 
     Identifiers, positions, labels and reasons are refused unless `force` names them.

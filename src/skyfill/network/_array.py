@@ -49,3 +49,16 @@ def check_names(names: Sequence[str] | None, n_columns: int) -> tuple[str, ...]:
     if twice:
         raise DataError(f"duplicate column names: {', '.join(twice)}; every column needs its own")
     return names
+
+
+def check_seen(X: Array, names: tuple[str, ...]) -> IntArray:
+    """Count the seen cells of each column; refuse infinite ones and columns without any."""
+    check_finite(X, names)
+    n_seen = (~np.isnan(X)).sum(axis=0)
+    for name, count in zip(names, n_seen, strict=True):
+        if count == 0:
+            raise DataError(
+                f"column {name!r} has no value in {len(X)} rows; drop it or join a catalog that "
+                "measures it"
+            )
+    return n_seen

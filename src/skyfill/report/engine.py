@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from skyfill.network import MixtureNetwork
-from skyfill.network import gap_kernels as kernels
-from skyfill.network.blocks import gap_logs
-from skyfill.network.margin import GRID_REACH, Constant, Identity, Margin
+from skyfill.network.mixture import gap_kernels as kernels
+from skyfill.network.mixture.margin import GRID_REACH, Constant, Identity, Margin
+from skyfill.network.mixture.mixture import gap_logs
 from skyfill.report.packing import pack
 
 Array = NDArray[np.float64]

@@ -16,9 +16,9 @@ from skyfill.errors import DataError
 from skyfill.evaluate.class_figures import plot_confusion, plot_reliability
 from skyfill.evaluate.figures import COLORS, MARKERS, own_axes
 from skyfill.network import MixtureNetwork
-from skyfill.network.drawing import FILLS, HEIGHT, WIDTH, node_widths, place_nodes
-from skyfill.network.summary import summarize_network
 from skyfill.report.gaps import REASONS, GapCounts
+from skyfill.report.network_drawing import FILLS, HEIGHT, WIDTH, node_widths, place_nodes
+from skyfill.report.network_summary import summarize_network
 from skyfill.report.pair import Pair, describe_pair
 from skyfill.sky import read_positions
 

@@ -16,12 +16,19 @@ import numpy as np
 from skyfill import __version__
 from skyfill.catalog.file_io import open_atomic
 from skyfill.model import Model
-from skyfill.network.drawing import FILLS, HEIGHT, NODE_HEIGHT, WIDTH, node_widths, place_nodes
-from skyfill.network.summary import Summary, pooled_cov, summarize_network
 from skyfill.report.engine import axis_of, export_network
 from skyfill.report.gaps import REASONS, seen_values
 from skyfill.report.groups import Groups, guess_groups
 from skyfill.report.importance import importance_for_classes, importance_for_features
+from skyfill.report.network_drawing import (
+    FILLS,
+    HEIGHT,
+    NODE_HEIGHT,
+    WIDTH,
+    node_widths,
+    place_nodes,
+)
+from skyfill.report.network_summary import Summary, pooled_cov, summarize_network
 from skyfill.report.objects import Results, export_objects
 from skyfill.report.packing import to_script
 

@@ -13,9 +13,14 @@ import pyarrow as pa
 
 from skyfill.catalog import Schema, Table
 from skyfill.model import Model, train
-from skyfill.network.mixture import Mixture, Sorted
-from skyfill.network.mixture_em import MixtureMoments, Plan, expect_parts
-from skyfill.network.mixture_learn import split
+from skyfill.network.mixture.mixture import (
+    Mixture,
+    MixtureMoments,
+    Plan,
+    Sorted,
+    expect_parts,
+    split,
+)
 from skyfill.scale.client import open_client
 from skyfill.scale.fill import features_of
 from skyfill.scale.partitions import Part, common_schema, part_schema, plan_parts, read_part

@@ -20,8 +20,7 @@ import numpy as np
 
 from skyfill.catalog.file_io import checked_target, open_atomic, writing
 from skyfill.errors import CatalogError
-from skyfill.network.mixture import Mixture
-from skyfill.network.mixture_em import MixtureMoments
+from skyfill.network.mixture.mixture import Mixture, MixtureMoments
 from skyfill.scale.journal import (
     FORMAT,
     JOURNAL,

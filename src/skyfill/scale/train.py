@@ -16,10 +16,16 @@ import pyarrow as pa
 
 from skyfill.catalog import Schema, Table, open_scan
 from skyfill.model import Model, train
-from skyfill.network.margin import Margin, fit_margin, identity_margin
-from skyfill.network.mixture import ROWS_AT_ONCE, Mixture
-from skyfill.network.mixture_em import MixtureMoments, Plan, climb, expect_mixture
-from skyfill.network.mixture_learn import split
+from skyfill.network.mixture.margin import Margin, fit_margin, identity_margin
+from skyfill.network.mixture.mixture import (
+    ROWS_AT_ONCE,
+    Mixture,
+    MixtureMoments,
+    Plan,
+    climb_mixture,
+    expect_mixture,
+    split,
+)
 from skyfill.scale.columns import Array, Columns, spool_columns
 from skyfill.scale.steps import Expect, Keep, forget
 from skyfill.threads import map_threads, one_blas_thread
@@ -195,7 +201,7 @@ def refine(
         )
         steps = told(keep(i, expect), f"fit {i + 1} of {len(starts)}", tell)
         rng = np.random.default_rng(0)
-        climbs.append(climb(steps, start, own, rng=rng, tol=tol, max_iter=max_iter))
+        climbs.append(climb_mixture(steps, start, own, rng=rng, tol=tol, max_iter=max_iter))
     network = replace(model.network, fits=tuple(found.mixture for found in climbs))
     n_iter = max(found.n_iter for found in climbs)
     converged = all(found.converged for found in climbs)

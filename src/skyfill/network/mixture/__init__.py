@@ -1,0 +1,1 @@
+"""Mixtures of Gaussian networks over columns that are mapped to normal scores."""

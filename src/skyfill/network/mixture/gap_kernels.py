@@ -1,0 +1,264 @@
+"""Compiled kernels for the distribution of one gap: a mixture of normals, seen through its margin.
+
+`resp` holds the responsibilities of the components for the gap's row, `mean` and `sd` what each
+component says of the gap's normal score.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from skyfill.network.mixture.kernels import (
+    complete,
+    find_lost,
+    make_factors,
+    make_room,
+    normalize,
+    prepare,
+)
+from skyfill.network.mixture.lanes import LANES, combine, copy, norm
+from skyfill.network.mixture.margin import GRID_REACH, GRID_SIZE
+
+# Components of less than this responsibility are left out of moments and posteriors. Each cell of a
+# posterior then misses less than this share per component of its distribution.
+NEGLIGIBLE = 1e-5
+# Scores at which the distribution of a gap is tabulated before its quantiles are looked for.
+COARSE = 33
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def look_up(table, score):  # type: ignore[no-untyped-def]
+    """Value of a tabulated margin at a normal score; linear between and beyond the entries."""
+    at = (score + GRID_REACH) * ((GRID_SIZE - 1) / (2 * GRID_REACH))
+    i = int(min(max(at, 0.0), GRID_SIZE - 2.0))
+    return table[i] + (at - i) * (table[i + 1] - table[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_gaps(row_of, column_of, resp, mean, sd, grids, out, spread):  # type: ignore[no-untyped-def]
+    """Write the mean and sd of each gap on the scale of the tables, by quadrature.
+
+    Gaps of one row follow one another.
+    """
+    last, count, total = -1, 0, 0.0
+    some = np.empty(resp.shape[1], np.int64)
+    for g in range(row_of.size):
+        r, j = row_of[g], column_of[g]
+        if r != last:
+            last, (count, total) = r, list_components(resp[r], some)
+        first, second = 0.0, 0.0
+        for i in range(count):
+            k = some[i]
+            for q in range(_NODES.size):
+                value = look_up(grids[j], mean[g, k] + sd[g, k] * _NODES[q])
+                first += resp[r, k] * _WEIGHTS[q] * value
+                second += resp[r, k] * _WEIGHTS[q] * value * value
+        first /= total
+        out[r, j] = first
+        spread[r, j] = np.sqrt(max(second / total - first * first, 0.0))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def list_components(resp, some):  # type: ignore[no-untyped-def]
+    """List the components that are not negligible; return their number and sum."""
+    count, total = 0, 0.0
+    for k in range(resp.size):
+        some[count] = k
+        counts = resp[k] > NEGLIGIBLE
+        count += counts
+        total += resp[k] if counts else 0.0
+    return count, total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def mixture_cdf(score, resp, mean, sd):  # type: ignore[no-untyped-def]
+    """Probability that a gap's normal score lies below."""
+    total, below = 0.0, 0.0
+    for k in range(resp.size):
+        if resp[k] > NEGLIGIBLE:
+            total += resp[k]
+            below += resp[k] * 0.5 * math.erfc(-(score - mean[k]) / (sd[k] * np.sqrt(2.0)))
+    return below / total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gap_levels(row_of, resp, mean, sd, scores, out):  # type: ignore[no-untyped-def]
+    """Write the probability that each gap's normal score lies below a given one."""
+    for g in range(row_of.size):
+        out[g] = mixture_cdf(scores[g], resp[row_of[g]], mean[g], sd[g])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gap_spread(resp, mean, sd):  # type: ignore[no-untyped-def]
+    """Give the standard deviation of a gap's normal score: how little is known of it."""
+    total, first, second = 0.0, 0.0, 0.0
+    for k in range(resp.size):
+        if resp[k] > NEGLIGIBLE:
+            total += resp[k]
+            first += resp[k] * mean[k]
+            second += resp[k] * (mean[k] * mean[k] + sd[k] * sd[k])
+    first /= total
+    return np.sqrt(max(second / total - first * first, 0.0))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gap_spreads(row_of, resp, mean, sd, out):  # type: ignore[no-untyped-def]
+    """Write the spread of each gap."""
+    for g in range(row_of.size):
+        out[g] = gap_spread(resp[row_of[g]], mean[g], sd[g])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def interpolate(steps, level):  # type: ignore[no-untyped-def]
+    """Value at a level of a function that is given in even steps from 0 to 1."""
+    at = level * (steps.size - 1)
+    i = int(min(max(at, 0.0), steps.size - 2.0))
+    return steps[i] + (at - i) * (steps[i + 1] - steps[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def calibrate_levels(at, column, spread, knots, by_spread, out):  # type: ignore[no-untyped-def]
+    """Levels of a gap's posterior: first by its spread, then by its column."""
+    after = min(max(np.searchsorted(knots, spread), 1), knots.size - 1)
+    share = (spread - knots[after - 1]) / (knots[after] - knots[after - 1])
+    share = min(max(share, 0.0), 1.0)
+    for q in range(at.size):
+        narrow = interpolate(by_spread[after - 1], at[q])
+        wide = interpolate(by_spread[after], at[q])
+        out[q] = interpolate(column, narrow + share * (wide - narrow))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def find_score(level, ends, resp, mean, sd):  # type: ignore[no-untyped-def]
+    """Find the normal score below which a gap lies with a given probability.
+
+    Regula falsi in the manner of Illinois: an end that stays twice has its weight halved.
+    """
+    low, high = ends[0], ends[1]
+    below = mixture_cdf(low, resp, mean, sd) - level
+    above = mixture_cdf(high, resp, mean, sd) - level
+    side = 0
+    for _ in range(60):
+        if high - low < 1e-9 or below >= 0.0 or above <= 0.0:
+            break
+        middle = (low * above - high * below) / (above - below)
+        value = mixture_cdf(middle, resp, mean, sd) - level
+        if abs(value) < 1e-9:
+            return middle
+        if value < 0.0:
+            low, below = middle, value
+            above = 0.5 * above if side == -1 else above
+            side = -1
+        else:
+            high, above = middle, value
+            below = 0.5 * below if side == 1 else below
+            side = 1
+    return low if below >= 0.0 else (high if above <= 0.0 else 0.5 * (low + high))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gap_quantiles(row_of, column_of, resp, mean, sd, grids, calibration, out):  # type: ignore[no-untyped-def]
+    """Write quantiles of each gap: a monotone map keeps them, so they are found among the scores.
+
+    `calibration` holds the levels asked for, those of the columns, spreads, and levels at these.
+    """
+    at, columns, knots, by_spread = calibration
+    levels = np.empty(at.size)
+    coarse, below = np.empty(COARSE), np.empty(COARSE)
+    for g in range(row_of.size):
+        r, j = row_of[g], column_of[g]
+        spread = gap_spread(resp[r], mean[g], sd[g])
+        calibrate_levels(at, columns[j], spread, knots, by_spread, levels)
+        lowest, highest = np.inf, -np.inf
+        for k in range(resp.shape[1]):
+            if resp[r, k] > NEGLIGIBLE:
+                lowest = min(lowest, mean[g, k] - 8.0 * sd[g, k])
+                highest = max(highest, mean[g, k] + 8.0 * sd[g, k])
+        for i in range(COARSE):
+            coarse[i] = lowest + (highest - lowest) * i / (COARSE - 1)
+            below[i] = mixture_cdf(coarse[i], resp[r], mean[g], sd[g])
+        for q in range(levels.size):
+            i = min(max(np.searchsorted(below, levels[q]), 1), COARSE - 1)
+            score = find_score(levels[q], coarse[i - 1 : i + 1], resp[r], mean[g], sd[g])
+            out[q, r, j] = look_up(grids[j], score)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weigh_rows(X, order, starts, components, first_gap, resp, mean, sd, loglik, seen):  # type: ignore[no-untyped-def]
+    """Write each row's responsibilities and likelihood, and per gap and component mean and sd.
+
+    Gaps are numbered in row order: those of row r start at first_gap[r]. `seen` is the
+    log-likelihood without the chance of the pattern of gaps.
+    """
+    means, precisions = components.means, components.precisions
+    blocks, p, _ = means.shape
+    lost, factors, z = np.empty(p + 1, np.int64), make_factors(blocks, p), make_room(p)
+    lower, root, log_w, log_gaps = factors
+    c, spread, quad = np.empty((p, LANES)), np.empty((p, LANES)), np.empty(LANES)
+    logs, bounds = np.empty(blocks * LANES), components.bounds
+    for g in range(starts.size - 1):
+        count = find_lost(X[order[starts[g]]], lost)
+        prepare(lost, count, components, factors, z)
+        for b in range(blocks):
+            find_spreads(b, count, root, spread)
+            for a in range(starts[g], starts[g + 1]):
+                r = order[a]
+                complete(X, r, lost, count, b, means, precisions, lower, root, z, c, 0, quad)
+                combine(1.0, log_w, b, -0.5, quad, 0, resp, r * blocks + b)
+                for i in range(count):
+                    gap = (first_gap[r] + i) * blocks + b
+                    combine(1.0, means, b * p + lost[i], 1.0, c, lost[i], mean, gap)
+                    copy(spread, i, sd, gap)
+        for a in range(starts[g], starts[g + 1]):
+            r = order[a]
+            if components.log_lost.shape[1]:
+                for b in range(blocks):
+                    combine(1.0, resp, r * blocks + b, -1.0, log_gaps, b, logs, b)
+                seen[r] = normalize(logs, bounds)
+            loglik[r] = normalize(resp[r], bounds)
+            if not components.log_lost.shape[1]:
+                seen[r] = loglik[r]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def find_spreads(b, count, root, spread):  # type: ignore[no-untyped-def]
+    """Write the standard deviation of each gap of a pattern for a block."""
+    p = root.shape[1]
+    for i in range(count):
+        at = (b * p + i) * p + i
+        norm(root, at, count - i, spread, i)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_gaps(X, order, starts, components, resp, mean, first_gap, uniform, normal, grids, out):  # type: ignore[no-untyped-def]
+    """Write joint draws: a component by its responsibility, then its Gaussian, then the margins."""
+    blocks, p, _ = components.means.shape
+    lost, factors, z = np.empty(p + 1, np.int64), make_factors(blocks, p), make_room(p)
+    for g in range(starts.size - 1):
+        count = find_lost(X[order[starts[g]]], lost)
+        prepare(lost, count, components, factors, z)
+        for a in range(starts[g], starts[g + 1]):
+            r = order[a]
+            gap = first_gap[r]
+            for t in range(out.shape[0]):
+                chosen = choose(resp[r], uniform[t, r])
+                b, k = chosen // LANES, chosen % LANES
+                for i in range(count):
+                    noise = 0.0
+                    for h in range(i, count):
+                        noise += factors.root[b, i, h, k] * normal[t, gap + h]
+                    out[t, r, lost[i]] = look_up(grids[lost[i]], mean[gap + i, chosen] + noise)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def choose(resp, uniform):  # type: ignore[no-untyped-def]
+    """Index of the component in whose share of the unit interval a number lies."""
+    left = uniform
+    for k in range(resp.size):
+        left -= resp[k]
+        if left < 0.0:
+            return k
+    return np.argmax(resp)

@@ -1,0 +1,242 @@
+"""Learn mixtures of networks from a table with gaps: margins, plan by held-out likelihood, fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from skyfill.network._array import Array, Rng, as_table, check_names, check_seen
+from skyfill.network.mixture.calibration import calibrate
+from skyfill.network.mixture.margin import fit_margin, identity_margin
+from skyfill.network.mixture.mixture import (
+    PLAN_ROWS,
+    Climb,
+    Mixture,
+    Plan,
+    expect_parts,
+    fit_mixture,
+    split,
+)
+from skyfill.network.mixture.network import BySpread, MixtureNetwork
+from skyfill.threads import map_threads, one_blas_thread
+
+# Components tried, in this order, while held-out likelihood rises; and shrinkages at the best.
+COMPONENTS = (1, 2, 4, 8, 12, 16, 24, 32, 48)
+SHRINKAGES = (2.0, 5.0, 15.0)
+FIRST_SHRINKAGE = 5.0
+# Share of the rows held out while the plan is chosen.
+HELD_OUT = 0.25
+# A table of fewer rows is held out in turn, quarter by quarter: one quarter tells too little.
+ONE_FOLD_ROWS = 1000
+# With fewer rows than this nothing can be held out: the first of all choices is taken.
+LEAST_ROWS = 12
+# Tables with fewer rows than this give too few held-out cells to calibrate with.
+CALIBRATION_ROWS, CALIBRATION_FITS = 200, 3
+# The averaged fits have between these shares of the chosen number of components.
+SPREAD = (0.6, 1.2)
+
+
+@dataclass(frozen=True)
+class LearnedMixture:
+    """A learned mixture, the plan that held-out likelihood chose, and what each trial scored."""
+
+    network: MixtureNetwork
+    plan: Plan
+    trials: tuple[tuple[Plan, float], ...]
+    n_iter: int
+    converged: bool
+
+
+def learn_mixture(  # noqa: PLR0913 - every option of the model
+    X: ArrayLike,
+    names: Sequence[str] | None = None,
+    *,
+    n_components: int | str = "auto",
+    shrinkage: float | str = "auto",
+    arcs: str = "full",
+    gaps: str = "ignorable",
+    margins: bool = True,
+    n_fits: int = 8,
+    tol: float = 5e-4,
+    max_iter: int = 300,
+    rng: Rng = 0,
+) -> LearnedMixture:
+    """Learn a mixture of networks; what is "auto" is chosen by held-out likelihood.
+
+    Parameters
+    ----------
+    X : array of shape (n, p)
+        NaN is a gap.
+    names : sequence of str, optional
+        Names of the columns.
+    n_components : int or "auto"
+        Components of a fit.
+    shrinkage : float or "auto"
+        Extra rows by which covariances are drawn towards the diagonal.
+    arcs : {"full", "shared", "own", "auto"}
+        Components with full covariances, with one graph for all, or with a graph each.
+    gaps : {"ignorable", "informative", "auto"}
+        Whether every component has its own probability that a cell is a gap, so that the pattern
+        of gaps tells about the row.
+    margins : bool
+        Map columns to normal scores first; otherwise they are only standardised.
+    n_fits : int
+        Fits from different starts that are averaged.
+    tol, max_iter : float, int
+        EM stops when a step gains less than `tol` per row, or after `max_iter` steps.
+    rng : int, numpy.random.Generator or None
+        The same seed gives the same model on any number of threads.
+
+    Returns
+    -------
+    LearnedMixture
+        `network` (a MixtureNetwork), `plan`, `trials` and `converged`.
+    """
+    X = as_table(X)
+    names = check_names(names, X.shape[1])
+    check_seen(X, names)
+    for what, value in (("n_components", n_components), ("n_fits", n_fits)):
+        if not isinstance(value, str) and value < 1:
+            raise ValueError(f"{what} must be at least 1, not {value}")
+    rng = np.random.default_rng(rng)
+    make = fit_margin if margins else identity_margin
+    maps = tuple(make(column[~np.isnan(column)]) for column in X.T)
+    bare = MixtureNetwork(names, maps, ())
+    Z = bare.scores(X)
+    with one_blas_thread():
+        plan, trials = choose_plan(Z, _asked(n_components, shrinkage, arcs, gaps), rng)
+        plans = _spread(plan, n_fits, n_components == "auto")
+        seeds = rng.spawn(n_fits)
+
+        def fit(i: int) -> Climb:
+            return fit_mixture(Z, plans[i], seeds[i], tol=tol, max_iter=max_iter)
+
+        fits = map_threads(fit, list(range(n_fits)))
+        levels = _calibrate(bare, X, plan, rng) if len(X) >= CALIBRATION_ROWS else (None, None)
+    network = MixtureNetwork(names, maps, tuple(fit.mixture for fit in fits), *levels)
+    n_iter = max(fit.n_iter for fit in fits)
+    return LearnedMixture(network, plan, trials, n_iter, all(fit.converged for fit in fits))
+
+
+ARCS, GAPS = ("full", "shared", "own"), ("ignorable", "informative")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Choices that are open: the values that each part of a plan may take."""
+
+    components: tuple[int, ...]
+    shrinkages: tuple[float, ...]
+    arcs: tuple[str, ...]
+    gaps: tuple[str, ...]
+
+
+def _asked(n_components: int | str, shrinkage: float | str, arcs: str, gaps: str) -> Asked:
+    for value, known, what in ((arcs, ARCS, "arcs"), (gaps, GAPS, "gaps")):
+        if value not in (*known, "auto"):
+            raise ValueError(f"{what} must be one of {', '.join(known)} or auto, not {value!r}")
+    return Asked(
+        COMPONENTS if isinstance(n_components, str) else (n_components,),
+        SHRINKAGES if isinstance(shrinkage, str) else (float(shrinkage),),
+        ARCS if arcs == "auto" else (arcs,),
+        GAPS if gaps == "auto" else (gaps,),
+    )
+
+
+def choose_plan(
+    Z: Array, asked: Asked, rng: Generator
+) -> tuple[Plan, tuple[tuple[Plan, float], ...]]:
+    """Settle one part of the plan after the other by held-out observed-data likelihood per row."""
+    first = FIRST_SHRINKAGE if FIRST_SHRINKAGE in asked.shrinkages else asked.shrinkages[0]
+    plan = Plan(asked.components[0], first, asked.arcs[0], asked.gaps[0] == "informative")
+    if len(Z) < LEAST_ROWS:
+        return plan._replace(n_components=min(plan.n_components, len(Z))), ()
+    folds = _folds(Z[rng.permutation(len(Z))[:PLAN_ROWS]])
+    seed = int(rng.integers(2**31))
+    scores: dict[Plan, float] = {}
+
+    def score(trial: Plan) -> float:
+        if trial not in scores:
+            found = []
+            for held, train in folds:
+                fit = fit_mixture(train, trial, np.random.default_rng(seed), each=map_threads)
+                found.append(held_out(fit.mixture, held, train))
+            scores[trial] = float(np.mean(found))
+        return scores[trial]
+
+    # A component has as many parameters as two rows per column at least.
+    n_train = min(len(train) for _, train in folds)
+    usable = [k for k in asked.components if k == 1 or 2 * k * Z.shape[1] <= n_train]
+    tried = usable if len(asked.components) > 1 else asked.components
+    plan = _rise([plan._replace(n_components=k) for k in tried], score)
+    plan = _best([plan._replace(shrinkage=a) for a in asked.shrinkages], score)
+    plan = _best([plan._replace(arcs=arcs) for arcs in asked.arcs], score)
+    plan = _best([plan._replace(informative=g == "informative") for g in asked.gaps], score)
+    return plan, tuple(scores.items())
+
+
+def _folds(Z: Array) -> list[tuple[Array, Array]]:
+    """Held-out and training rows: a quarter of a large table, each quarter in turn of a small."""
+    n_held = max(int(HELD_OUT * len(Z)), 1)
+    n_folds = 1 if len(Z) >= ONE_FOLD_ROWS else round(1 / HELD_OUT)
+    starts = [n_held * fold for fold in range(n_folds)]
+    return [
+        (Z[start : start + n_held], np.delete(Z, slice(start, start + n_held), axis=0))
+        for start in starts
+    ]
+
+
+def _best(plans: list[Plan], score: Callable[[Plan], float]) -> Plan:
+    return plans[0] if len(plans) == 1 else max(plans, key=score)
+
+
+def _rise(plans: list[Plan], score: Callable[[Plan], float]) -> Plan:
+    """Try plans in order; stop when two in a row are worse than the best."""
+    if len(plans) == 1:
+        return plans[0]
+    best, idle = plans[0], 0
+    for plan in plans:
+        better = score(plan) > score(best)
+        best, idle = (plan, 0) if better else (best, idle + (plan != best))
+        if idle == 2:
+            break
+    return best
+
+
+def held_out(mixture: Mixture, held: Array, train: Array) -> float:
+    """Mean log-likelihood of held-out rows and their patterns of gaps.
+
+    Where gaps are ignorable, each column has one probability of a gap for all rows: so the two
+    kinds of mixture are compared on the same data.
+    """
+    value = expect_parts(split(held), mixture, map_threads).loglik / len(held)
+    if mixture.gap_rates is None:
+        rate = (np.isnan(train).sum(axis=0) + 0.5) / (len(train) + 1.0)
+        lost = np.isnan(held).mean(axis=0)
+        value += float((lost * np.log(rate) + (1 - lost) * np.log1p(-rate)).sum())
+    return value
+
+
+def _calibrate(
+    bare: MixtureNetwork, X: Array, plan: Plan, rng: Generator
+) -> tuple[Array, BySpread]:
+    """Calibrate on held-out rows with fits of the same plan."""
+
+    def learn(rows: Array, seeds: Generator) -> MixtureNetwork:
+        Z, starts = bare.scores(rows), seeds.spawn(CALIBRATION_FITS)
+        fits = map_threads(lambda i: fit_mixture(Z, plan, starts[i]), list(range(CALIBRATION_FITS)))
+        return replace(bare, fits=tuple(fit.mixture for fit in fits))
+
+    return calibrate(learn, X[rng.permutation(len(X))[: 2 * PLAN_ROWS]], rng)
+
+
+def _spread(plan: Plan, n_fits: int, vary: bool) -> list[Plan]:
+    """Plans of the averaged fits: different numbers of components make them differ more."""
+    if not vary or n_fits == 1 or plan.n_components < 4:
+        return [plan] * n_fits
+    shares = np.linspace(*SPREAD, n_fits)
+    return [plan._replace(n_components=round(share * plan.n_components)) for share in shares]

@@ -1,0 +1,339 @@
+"""One mixture of Gaussians in normal scores: its values, its fit by EM to a table with gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from skyfill.network._array import Array, IntArray
+from skyfill.network.mixture import kernels
+from skyfill.network.mixture.lanes import LANES
+from skyfill.network.single.bic import bic_search
+from skyfill.network.single.graph import Parents
+from skyfill.network.single.parameters import fit_saturated, regress
+from skyfill.network.single.posterior import Joint, draws, expect, find_gaps
+
+# Rows worked on at once: enough to share factorisations between rows with the same gaps, few
+# enough that all components' means of all gaps stay near.
+ROWS_AT_ONCE = 1024
+# A component's gap rate is estimated with at least this many extra rows of the overall rate.
+GAP_PRIOR = 2.0
+# Rates must differ by this many standard errors more than chance makes them differ.
+GAP_DOUBT = 2.0
+# A component's weight is estimated with this many extra rows.
+WEIGHT_PRIOR = 1.0
+MIN_VARIANCE = 1e-4
+# How far the pooled covariance, to which components shrink, is itself drawn to its diagonal.
+TO_DIAGONAL = 0.1
+# Rows that the plan is chosen on.
+PLAN_ROWS = 6000
+
+
+class Mixture(NamedTuple):
+    """One fitted mixture, in normal scores.
+
+    `parents` holds each component's graph; None where the covariances are full. `gap_rates` is
+    None where gaps are ignorable.
+    """
+
+    weights: Array  # (k,)
+    means: Array  # (k, p)
+    covs: Array  # (k, p, p)
+    gap_rates: Array | None  # (k, p)
+    parents: tuple[Parents, ...] | None
+
+
+class Sorted(NamedTuple):
+    """A part of a table with its rows sorted by pattern of gaps, and its gaps in row order."""
+
+    Z: Array
+    order: IntArray
+    starts: IntArray
+    first_gap: IntArray
+    row_of: IntArray
+    column_of: IntArray
+
+
+def sort_rows(Z: Array) -> Sorted:
+    """Sort rows by their pattern of gaps."""
+    lost = np.isnan(Z)
+    words = np.packbits(lost, axis=1)
+    order = np.lexsort(words.T[::-1]) if words.size else np.arange(len(Z))
+    new = (words[order[1:]] != words[order[:-1]]).any(axis=1)
+    ends = [len(Z)] if len(Z) else []  # an empty table has no pattern
+    starts = np.concatenate([[0], np.flatnonzero(new) + 1, ends]).astype(np.int64)
+    row_of, column_of = np.nonzero(lost)
+    first_gap = np.concatenate([[0], np.cumsum(lost.sum(axis=1))[:-1]]).astype(np.int64)
+    return Sorted(Z, order.astype(np.int64), starts, first_gap, row_of, column_of)
+
+
+def split(Z: Array) -> list[Any]:
+    """Cut a table into parts with their rows sorted by pattern."""
+    return [sort_rows(Z[a : a + ROWS_AT_ONCE]) for a in range(0, len(Z), ROWS_AT_ONCE)]
+
+
+def in_blocks(fits: Sequence[Mixture]) -> kernels.Components:
+    """Lay all components of all fits out as the kernels want them."""
+    covs = np.concatenate([fit.covs for fit in fits])
+    precisions = np.linalg.inv(covs)
+    precisions = (precisions + precisions.transpose(0, 2, 1)) / 2
+    weights = np.concatenate([fit.weights for fit in fits])
+    log_norms = np.log(weights) - 0.5 * np.linalg.slogdet(covs)[1]
+    np.einsum("kjj->kj", precisions)[:] /= 2
+    # Where gaps tell nothing there is nothing to add for them.
+    columns = 0 if fits[0].gap_rates is None else None
+    lost, seen = (_side_by_side(logs[:, :columns]) for logs in gap_logs(fits))
+    return kernels.Components(
+        _side_by_side(np.concatenate([fit.means for fit in fits])),
+        # Components of no weight fill the last block up; they can have any precision.
+        _side_by_side(precisions, np.eye(covs.shape[1])),
+        _side_by_side(log_norms, -np.inf),
+        lost,
+        seen,
+        np.cumsum([0, *(len(fit.weights) for fit in fits)], dtype=np.int64),
+    )
+
+
+def _side_by_side(values: Array, more: Array | float = 0.0) -> Array:
+    """Put the first axis in blocks of lanes at the end: (k, ...) to (blocks, ..., lanes)."""
+    blocks = -(-len(values) // LANES)
+    full = np.empty((blocks * LANES, *values.shape[1:]))
+    full[: len(values)], full[len(values) :] = values, more
+    return np.ascontiguousarray(np.moveaxis(full.reshape(blocks, LANES, *values.shape[1:]), 1, -1))
+
+
+def one_by_one(blocks: Array, count: int) -> Array:
+    """Undo it: (blocks, ..., lanes) to (k, ...)."""
+    back = np.moveaxis(blocks, -1, 1)
+    return back.reshape(-1, *back.shape[2:])[:count]
+
+
+def gap_logs(fits: Sequence[Mixture]) -> tuple[Array, Array]:
+    """Log probability of each component that a cell is a gap, or not; 0 where gaps tell nothing."""
+    rates = [fit.gap_rates for fit in fits if fit.gap_rates is not None]
+    if not rates:
+        nothing = np.zeros((sum(len(fit.weights) for fit in fits), fits[0].means.shape[1]))
+        return nothing, nothing
+    return np.log(np.concatenate(rates)), np.log1p(-np.concatenate(rates))
+
+
+@dataclass(frozen=True)
+class MixtureMoments:
+    """Expected sums over rows of every component; parts of a table add up to the whole."""
+
+    n: int
+    origin: Array  # (k, p): the means that the sums are taken about
+    weight: Array  # (k,): expected number of rows
+    total: Array  # (k, p)
+    cross: Array  # (k, p, p)
+    gaps: Array  # (k, p): expected number of gaps
+    loglik: float
+
+    def __add__(self, other: MixtureMoments) -> MixtureMoments:
+        if not np.array_equal(self.origin, other.origin):
+            raise ValueError("moments about different origins do not add")
+        return MixtureMoments(
+            self.n + other.n,
+            self.origin,
+            self.weight + other.weight,
+            self.total + other.total,
+            self.cross + other.cross,
+            self.gaps + other.gaps,
+            self.loglik + other.loglik,
+        )
+
+
+class Plan(NamedTuple):
+    """What a mixture shall look like."""
+
+    n_components: int
+    shrinkage: float
+    arcs: str = "full"
+    informative: bool = False
+
+
+class Climb(NamedTuple):
+    """A fitted mixture, the steps of EM that it took, and whether it settled."""
+
+    mixture: Mixture
+    n_iter: int
+    converged: bool
+
+
+def expect_parts(
+    parts: Sequence[Sorted], mixture: Mixture, each: Callable[..., list[MixtureMoments]]
+) -> MixtureMoments:
+    """Sum the expected moments of parts; `each` maps over them, on one core or on many."""
+    moments = each(lambda i: expect_mixture(parts[i], mixture), list(range(len(parts))))
+    return sum(moments[1:], start=moments[0])
+
+
+def expect_mixture(part: Sorted, mixture: Mixture) -> MixtureMoments:
+    """Take the expected moments of a part of a table: the E-step."""
+    components = in_blocks([mixture])
+    sums = [np.zeros(a.shape) for a in (components.log_norms, components.means)]
+    sums += [np.zeros(a.shape) for a in (components.precisions, components.means)]
+    loglik = kernels.add_moments(*part[:3], components, *sums)
+    weight, total, cross, gaps = (one_by_one(a, len(mixture.weights)) for a in sums)
+    lower = np.tril(cross)
+    full = lower + np.tril(lower, -1).transpose(0, 2, 1)
+    return MixtureMoments(len(part.Z), mixture.means, weight, total, full, gaps, loglik)
+
+
+def maximize_mixture(
+    moments: MixtureMoments, plan: Plan, graphs: tuple[Parents, ...] | None = None
+) -> Mixture:
+    """Best mixture for expected moments: the M-step.
+
+    Covariances are drawn towards the pooled one, itself drawn a little to its diagonal, as by
+    `shrinkage` extra rows; with graphs, every node is then regressed on its parents.
+    """
+    count = np.maximum(moments.weight, 1e-9)[:, None]
+    shift = moments.total / count
+    scatter = moments.cross - count[..., None] * shift[:, :, None] * shift[:, None, :]
+    pooled = scatter.sum(axis=0) / moments.n
+    diagonal = np.diag(np.maximum(np.diagonal(pooled), MIN_VARIANCE))
+    covs = scatter + plan.shrinkage * ((1 - TO_DIAGONAL) * pooled + TO_DIAGONAL * diagonal)
+    covs /= count[..., None] + plan.shrinkage
+    # A component of fewer rows than columns has no spread in some direction: give it a little.
+    lack = np.maximum(MIN_VARIANCE - np.linalg.eigvalsh(covs)[:, 0], 0.0)
+    covs += lack[:, None, None] * np.eye(covs.shape[1])
+    if graphs is not None:
+        covs = np.stack([project(cov, graph) for cov, graph in zip(covs, graphs, strict=True)])
+    weights = moments.weight + WEIGHT_PRIOR
+    rates = gap_rates(moments) if plan.informative else None
+    return Mixture(weights / weights.sum(), moments.origin + shift, covs, rates, graphs)
+
+
+def gap_rates(moments: MixtureMoments) -> Array:
+    """Rates of gaps of the components, drawn to the overall ones as far as chance explains.
+
+    With K components of n_k rows and an overall rate q, the sum of n_k (rate_k - q)^2 is about
+    (K - 1) q (1 - q) where all have the same rate. What exceeds it gives the variance between
+    components, and so the number of extra rows of the overall rate (the moments of a
+    beta-binomial). Without that, components would learn chance patterns, and specialise on them.
+    """
+    count, k = np.maximum(moments.weight, 1e-9)[:, None], len(moments.weight)
+    n = float(count.sum())
+    overall = (moments.gaps.sum(axis=0) + 0.5) / (n + 1.0)
+    noise = overall * (1.0 - overall)
+    by_chance = (k - 1 + GAP_DOUBT * np.sqrt(2.0 * (k - 1))) * noise
+    between = (count * (moments.gaps / count - overall) ** 2).sum(axis=0) - by_chance
+    between /= max(n - float((count**2).sum()) / n, 1.0)
+    extra = np.maximum(noise / np.maximum(between, 1e-9 * noise) - 1.0, GAP_PRIOR)
+    return np.asarray((moments.gaps + extra * overall) / (count + extra))
+
+
+def project(cov: Array, graph: Parents) -> Array:
+    """Covariance of the network with these arcs that fits a covariance best."""
+    p = len(cov)
+    b, noise = np.zeros((p, p)), np.empty(p)
+    for child, family in enumerate(graph):
+        weights, noise[child], _ = regress(cov, child, family)
+        b[child, list(family)] = weights
+    root = np.linalg.solve(np.eye(p) - b, np.diag(np.sqrt(noise)))
+    return root @ root.T
+
+
+def find_graphs(moments: MixtureMoments, plan: Plan, rng: Generator) -> tuple[Parents, ...] | None:
+    """Arcs of the components: one graph for all (shared), one each (own), or none needed (full)."""
+    if plan.arcs == "full":
+        return None
+    mixture = maximize_mixture(moments, plan)
+    k, p = moments.total.shape
+    if plan.arcs == "shared":
+        within = np.einsum("k,kij->ij", moments.weight, mixture.covs) / moments.n
+        penalty = np.full((p, p), 0.5 * np.log(moments.n))
+        return (bic_search((within, moments.n), penalty, None, rng=rng),) * k
+    return tuple(
+        bic_search((cov, n), np.full((p, p), 0.5 * np.log(max(n, 3.0))), None, rng=rng)
+        for cov, n in zip(mixture.covs, moments.weight, strict=True)
+    )
+
+
+def climb_mixture(
+    expect: Callable[[Mixture], MixtureMoments],
+    start: Mixture,
+    plan: Plan,
+    *,
+    rng: Generator,
+    tol: float,
+    max_iter: int,
+) -> Climb:
+    """EM; `expect` may sum over one array or over many. Arcs are searched once, when it settles."""
+    mixture, last = start, -np.inf
+    graphs: tuple[Parents, ...] | None = None
+    for n_iter in range(1, max_iter + 1):
+        moments = expect(mixture)
+        settled = moments.loglik - last <= tol * moments.n
+        last = moments.loglik
+        if settled and (plan.arcs == "full" or graphs is not None):
+            return Climb(mixture, n_iter, converged=True)
+        if settled:
+            graphs, last = find_graphs(moments, plan, rng), -np.inf
+        mixture = maximize_mixture(moments, plan, graphs)
+    return Climb(mixture, max_iter, converged=False)
+
+
+def _one_by_one(work: Callable[..., Any], items: list[int]) -> list[Any]:
+    return [work(item) for item in items]
+
+
+def fit_mixture(
+    Z: Array,
+    plan: Plan,
+    rng: Generator,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 200,
+    each: Callable[..., list[Any]] = _one_by_one,
+) -> Climb:
+    """Fit one mixture from one start."""
+    parts = split(Z)
+    start = maximize_mixture(_first_moments(Z, plan, rng), plan)
+    return climb_mixture(
+        lambda params: expect_parts(parts, params, each),
+        start,
+        plan,
+        rng=rng,
+        tol=tol,
+        max_iter=max_iter,
+    )
+
+
+def _first_moments(Z: Array, plan: Plan, rng: Generator) -> MixtureMoments:
+    """Moments of clusters of the rows, completed by one draw from a single Gaussian."""
+    full = _complete(Z, rng)
+    k = min(plan.n_components, len(np.unique(full[:PLAN_ROWS], axis=0)))
+    labels = _cluster(full, k, rng)
+    member = (labels[:, None] == np.arange(k)).astype(np.float64)
+    return MixtureMoments(
+        len(Z),
+        np.zeros((k, Z.shape[1])),
+        member.sum(axis=0),
+        member.T @ full,
+        np.einsum("nk,ni,nj->kij", member, full, full, optimize=True),
+        member.T @ np.isnan(Z),
+        -np.inf,
+    )
+
+
+def _complete(Z: Array, rng: Generator) -> Array:
+    gaps = find_gaps(Z, tuple(str(j) for j in range(Z.shape[1])))
+    cov = fit_saturated(lambda joint: expect(gaps, joint), Z.shape[1])
+    joint = Joint.from_cov(np.nanmean(Z, axis=0), cov)
+    return draws(gaps, joint, rng.standard_normal((1, int(np.isnan(Z).sum()))))[0]
+
+
+def _cluster(full: Array, k: int, rng: Generator) -> Array:
+    if k == 1:
+        return np.zeros(len(full))
+    from sklearn.cluster import KMeans
+
+    seed = int(rng.integers(2**31))
+    means = KMeans(k, n_init=1, max_iter=20, random_state=seed).fit(full)
+    return means.labels_

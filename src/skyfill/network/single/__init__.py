@@ -1,0 +1,1 @@
+"""One Gaussian network: its graph, its parameters, inference and structure learning."""

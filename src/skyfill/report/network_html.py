@@ -1,0 +1,52 @@
+"""Networks in notebooks: a drawing and a caption.
+
+Importing this module gives both kinds of network their `_repr_html_`. The room of networks knows
+nothing of drawings; in a notebook, `import skyfill` imports this module.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skyfill.network.mixture.network import MixtureNetwork
+from skyfill.network.single.gaussian import GaussianNetwork
+from skyfill.report.network_drawing import draw_svg
+from skyfill.report.network_summary import summarize_network
+
+
+def gaussian_html(network: GaussianNetwork) -> str:
+    """Draw a network; an arrow is as wide as the child moves, in its own spread.
+
+    Examples
+    --------
+    >>> net = GaussianNetwork(["V", "I"], [[], ["V"]], [18.0, -1.0], [[], [1.0]], [1.0, 0.25])
+    >>> "2 features, 1 arcs" in gaussian_html(net)
+    True
+    """
+    sd = np.sqrt(np.diag(network.joint().cov))
+    strength = {
+        (network.names[k], network.names[j]): float(abs(weight) * sd[k] / sd[j])
+        for j, (family, weights) in enumerate(zip(network.parents, network.weights, strict=True))
+        for k, weight in zip(family, weights, strict=True)
+    }
+    line = f"Gaussian network: {len(network)} features, {len(strength)} arcs"
+    return _with_line(draw_svg(network.names, strength), line)
+
+
+def mixture_html(network: MixtureNetwork) -> str:
+    """Draw the one network that describes a mixture best."""
+    summary = summarize_network(network)
+    sizes = ", ".join(map(str, network.n_components))
+    line = (
+        f"Mixture of networks: {len(network)} features, {len(network.fits)} fits of {sizes} "
+        f"components; drawn with {len(summary.arcs)} arcs"
+    )
+    return _with_line(draw_svg(summary.names, summary.arcs), line)
+
+
+def _with_line(svg: str, line: str) -> str:
+    return f"<figure style='margin:0'>{svg}<figcaption>{line}</figcaption></figure>"
+
+
+GaussianNetwork._repr_html_ = gaussian_html  # type: ignore[attr-defined]
+MixtureNetwork._repr_html_ = mixture_html  # type: ignore[attr-defined]
