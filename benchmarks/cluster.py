@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 
 from report import header, print_table
 from skyfill.catalog import ColumnInfo, Role, Schema, Table, open_writer
-from skyfill.model import load_model, save_model, train
-from skyfill.scale import fill_file, fill_table
+from skyfill.model import fill_table, load_model, save_model, train
+from skyfill.scale import fill_file
 from skyfill.scale.client import open_client
 from skyfill.scale.cluster import fill_files_on_dask
 from skyfill.scale.cluster_train import expect_on_dask, hold_parts

@@ -178,8 +178,7 @@ def try_one(path, table):
 
     from skyfill.cli import main
     from skyfill.errors import ModelError, SkyfillError
-    from skyfill.model import load_model
-    from skyfill.scale import classify_table, fill_table
+    from skyfill.model import classify_table, fill_table, load_model
 
     try:
         model = load_model(path)

@@ -12,8 +12,7 @@ from skyfill.catalog import ColumnInfo, Provenance, Role, Table, read_table, wri
 from skyfill.classify import CatalogClassifier
 from skyfill.cli import main
 from skyfill.impute import NetworkImputer
-from skyfill.model import save_model, train_classifier
-from skyfill.scale import classify_table
+from skyfill.model import classify_table, save_model, train_classifier
 
 
 @pytest.fixture

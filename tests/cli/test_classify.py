@@ -11,8 +11,8 @@ from skyfill.classify import CatalogClassifier
 from skyfill.cli import main
 from skyfill.errors import ModelError
 from skyfill.impute import NetworkImputer
-from skyfill.model import load_model, train
-from skyfill.scale import Scoring, classify_file, classify_table, with_field_prior
+from skyfill.model import Scoring, classify_table, load_model, train
+from skyfill.scale import classify_file, with_field_prior
 
 INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I", "K")}
 INFO |= {"class": ColumnInfo(role=Role.LABEL), "id": ColumnInfo(role=Role.IDENTIFIER)}

@@ -18,9 +18,17 @@ from skyfill.classify import CatalogClassifier
 from skyfill.cli import main
 from skyfill.errors import CatalogError, ModelError, SkyfillError
 from skyfill.impute import NetworkImputer
-from skyfill.model import load_model, save_model, train, train_classifier
+from skyfill.model import (
+    Extras,
+    classify_table,
+    fill_table,
+    load_model,
+    save_model,
+    train,
+    train_classifier,
+)
 from skyfill.network.mixture.mixture import Plan, climb_mixture, expect_parts, split
-from skyfill.scale import Extras, classify_table, fill_file, fill_table
+from skyfill.scale import fill_file
 from skyfill.scale.dispatch import (
     column_names,
     input_files,

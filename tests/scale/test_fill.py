@@ -6,8 +6,8 @@ from click.testing import CliRunner
 
 from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
 from skyfill.cli import main
-from skyfill.model import save_model, train
-from skyfill.scale import Extras, fill_file, fill_table
+from skyfill.model import fill_table, save_model, train
+from skyfill.scale import fill_file
 
 INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
 
@@ -24,35 +24,6 @@ def make_table(n=400, seed=0):
 @pytest.fixture(scope="module")
 def model():
     return train(make_table(), ["V", "I"], n_components=2, n_fits=2)[0]
-
-
-def test_filled_cells_get_value_sd_and_reason_and_seen_cells_stay_bit_for_bit(model):
-    table = make_table(100, seed=1)
-    lost = np.isnan(table.numbers("I")[:, 0])
-    done = fill_table(model, table, Extras(quantiles=(0.16, 0.84), n_draws=2))
-    assert (done.numbers("I")[~lost] == table.numbers("I")[~lost]).all()
-    assert done.column("id").equals(table.column("id"))
-    assert not np.isnan(done.numbers("I")).any()
-    assert np.abs(done.numbers("I") - done.numbers("V") + 0.8).max() < 1.5
-    for name in ("I_sd", "I_q16", "I_q84", "I_draw1", "I_draw2"):
-        assert (np.isnan(done.numbers(name)[:, 0]) == ~lost).all()
-        assert done.info(name).unit == "mag"
-        assert done.info(name).role is Role.ERROR
-    assert (done.numbers("I_q16")[lost] < done.numbers("I_q84")[lost]).all()
-    assert done.reasons("I").to_pylist() == ["filled" if gap else None for gap in lost]
-    assert done.column("I_was").to_pylist() == table.reasons("I").to_pylist()
-
-
-def test_columns_in_another_order_unit_or_absent_are_understood(model):
-    table = make_table(60, seed=2)
-    plain = fill_table(model, table)
-    turned = fill_table(model, table.select(["I_gap", "I", "id", "V"]))
-    assert np.array_equal(turned.numbers("I"), plain.numbers("I"))
-    milli = table.with_column("V", table.numbers("V")[:, 0] * 1000).with_info("V", unit="mmag")
-    assert np.allclose(fill_table(model, milli).numbers("I"), plain.numbers("I"))
-    alone = fill_table(model, table.select(["V"]))
-    assert alone.info("I").unit == "mag"
-    assert set(alone.reasons("I").to_pylist()) == {"filled"}
 
 
 @pytest.mark.parametrize("extension", ["parquet", "fits", "vot", "csv"])

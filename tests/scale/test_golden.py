@@ -29,6 +29,8 @@ WORDS = {
     "impute": ["plain.skyfill", "--quantiles", "0.16,0.84", "--draws", "2", "--seed", "5"],
     "classify": ["classes.skyfill", "--draws", "3", "--gap-draws", "4", "--seed", "5"],
 }
+# Results that had no UCD then.
+WITHOUT_UCD = ("entropy", "gap_share", "outlier", "outlier_score")
 ROUTES = ["file", "batches", "folder", "dask", "hats"]
 BATCH_ROWS = "skyfill.scale.stream.BATCH_ROWS"
 
@@ -90,6 +92,8 @@ def meaning(schema):
     def own(field):
         facts = dict(field.metadata or {})
         facts.pop(b"description", None)
+        if field.name in WITHOUT_UCD:
+            facts.pop(b"ucd", None)
         return field.name, field.type, facts
 
     return [own(field) for field in schema]

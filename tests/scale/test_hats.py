@@ -15,8 +15,8 @@ from skyfill.catalog import ColumnInfo, Provenance, Role, Table
 from skyfill.classify import CatalogClassifier
 from skyfill.errors import CatalogError
 from skyfill.impute import NetworkImputer
-from skyfill.model import save_model, train, train_classifier
-from skyfill.scale import Scoring, classify_table, fill_table, hats
+from skyfill.model import Scoring, classify_table, fill_table, save_model, train, train_classifier
+from skyfill.scale import hats
 from skyfill.scale.client import open_client
 from skyfill.scale.dispatch import (
     column_names,

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from skyfill.catalog import ColumnInfo, Provenance, Role, Table, read_table, write_table
 from skyfill.cli import main
 from skyfill.errors import CatalogError
-from skyfill.model import load_model, save_model, train
-from skyfill.scale import Extras, fill_file
+from skyfill.model import Extras, load_model, save_model, train
+from skyfill.scale import fill_file
 from skyfill.scale.journal import JOURNAL, parts_folder
 from skyfill.scale.ledger import ROWS, open_ledger
 
@@ -142,7 +142,7 @@ SCRIPT = """
 import os, signal, sys, threading, time
 from skyfill.cli import main
 import skyfill.scale.stream as stream
-from skyfill.scale.fill import fill_table
+from skyfill.model import fill_table
 
 stream.BATCH_ROWS = 100
 

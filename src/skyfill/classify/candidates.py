@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ from skyfill.catalog import ColumnInfo, Table
 from skyfill.errors import CatalogError, DataError
 
 Array = NDArray[np.float64]
-PREFIX = "p_"
 # Odds beyond a million to one are not told apart.
 FLOOR = 1e-6
 # Evidence below this many bits is not worth naming.
@@ -21,24 +20,29 @@ LEAST_BITS = 0.05
 N_NAMED = 3
 
 
-def class_names(table: Table) -> tuple[str, ...]:
-    """Name the classes of a table of results: those with a column of probabilities.
+class Target(NamedTuple):
+    """A class, and where a table of results holds the probabilities of all classes.
 
-    Examples
-    --------
-    >>> class_names(Table.from_columns({"id": ["a"], "p_QSO": [0.9], "p_RRL": [0.1]}))
-    ('QSO', 'RRL')
+    Parameters
+    ----------
+    name : str
+        The class that is looked for.
+    columns : mapping
+        Class -> column of its probabilities.
     """
-    return tuple(n.removeprefix(PREFIX) for n in table.names if n.startswith(PREFIX))
 
+    name: str
+    columns: Mapping[str, str]
 
-def probability_of(table: Table, name: str) -> Array:
-    """Give the probability of a class for each row; NaN where there is none."""
-    known = class_names(table)
-    if name not in known:
-        found = f"the classes are {', '.join(known)}" if known else "there is no column p_<class>"
-        raise CatalogError(f"no class {name!r} in the results; {found} (see skyfill classify)")
-    return np.asarray(table.numbers(PREFIX + name)[:, 0])
+    def probability(self, table: Table) -> Array:
+        """Give the probability of the class for each row; NaN where there is none."""
+        if self.name not in self.columns:
+            known = ", ".join(self.columns)
+            found = f"the classes are {known}" if known else "there are no probabilities"
+            raise CatalogError(
+                f"no class {self.name!r} in the results; {found} (see skyfill classify)"
+            )
+        return np.asarray(table.numbers(self.columns[self.name])[:, 0])
 
 
 class Candidates(NamedTuple):
@@ -53,30 +57,30 @@ class Selection:
 
     Parameters
     ----------
-    name : str
+    target : Target
         The class.
     least : float
         The lowest probability of a candidate.
 
     Examples
     --------
-    >>> selection = Selection("QSO", 0.8)
+    >>> selection = Selection(Target("QSO", {"QSO": "p_QSO"}), 0.8)
     >>> selection.add(Table.from_columns({"id": ["a", "b", "c"], "p_QSO": [0.85, 0.2, 0.95]}))
     >>> table, rows = selection.ranked()
     >>> table.column("id").to_pylist(), rows
     (['c', 'a'], array([2, 0]))
     """
 
-    def __init__(self, name: str, least: float) -> None:
+    def __init__(self, target: Target, least: float) -> None:
         if not 0 < least <= 1:
             raise DataError(f"the least probability is {least:g}; it must lie between 0 and 1")
-        self.name, self.least, self.n_rows = name, least, 0
+        self.target, self.least, self.n_rows = target, least, 0
         self._parts: list[pa.Table] = []
         self._rows: list[NDArray[np.int64]] = []
 
     def add(self, batch: Table) -> None:
         """Keep the candidates of a batch."""
-        rows = np.flatnonzero(probability_of(batch, self.name) >= self.least)
+        rows = np.flatnonzero(self.target.probability(batch) >= self.least)
         self._parts.append(batch.arrow.take(pa.array(rows)))
         self._rows.append(rows + self.n_rows)
         self.n_rows += len(batch)
@@ -86,11 +90,11 @@ class Selection:
         if not self._parts:
             raise DataError("there are no results to choose candidates from")
         arrow = pa.concat_tables(self._parts).combine_chunks()
-        p = probability_of(Table(arrow), self.name)
+        p = self.target.probability(Table(arrow))
         order = np.argsort(-p, kind="stable")
         table = Table(arrow.take(pa.array(order)))
         return Candidates(
-            _in_front(table, _ranks(p[order], self.name)), np.concatenate(self._rows)[order]
+            _in_front(table, _ranks(p[order], self.target.name)), np.concatenate(self._rows)[order]
         )
 
 

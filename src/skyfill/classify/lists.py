@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyfill.catalog import Role, Table, with_guessed_roles
-from skyfill.classify.candidates import class_names, probability_of
+from skyfill.classify.candidates import Target
 from skyfill.errors import CatalogError
 from skyfill.sky import PositionColumns, match_positions, read_positions
 from skyfill.sky.identifiers import identifiers
@@ -98,7 +98,7 @@ class Search:
     Parameters
     ----------
     published : Published
-    name : str
+    target : Target
         The class of the candidates.
     radius_arcsec : float
         Largest separation, where entries are recognized by position.
@@ -107,7 +107,8 @@ class Search:
 
     Examples
     --------
-    >>> search = Search(Published("old", Table.from_columns({"ID": ["b", "z"]}), "ID"), "QSO")
+    >>> target = Target("QSO", {"QSO": "p_QSO", "RRL": "p_RRL"})
+    >>> search = Search(Published("old", Table.from_columns({"ID": ["b", "z"]}), "ID"), target)
     >>> search.add(Table.from_columns({"ID": ["a", "b"], "p_QSO": [0.9, 0.3], "p_RRL": [0.1, 0.7]}))
     >>> [str(fate) for fate in search.fates(0.8)]
     ['other class', 'absent']
@@ -116,14 +117,14 @@ class Search:
     def __init__(
         self,
         published: Published,
-        name: str,
+        target: Target,
         radius_arcsec: float = 1.5,
         *,
         position: PositionColumns | None = None,
     ) -> None:
         n = len(published.table)
         self._position = position
-        self.published, self.name, self.radius_arcsec = published, name, radius_arcsec
+        self.published, self.target, self.radius_arcsec = published, target, radius_arcsec
         self.found = Found(
             np.full(n, -1, dtype=np.int64),
             np.full(n, np.nan),
@@ -142,11 +143,11 @@ class Search:
         entries, rows, separation = self._pairs(batch)
         nearer = ~(self.found.separation[entries] <= separation)
         entries, rows, separation = entries[nearer], rows[nearer], separation[nearer]
-        best, top = _most_probable(batch, rows)
+        best, top = _most_probable(batch, rows, self.target.columns)
         found = self.found
         found.rows[entries] = rows + self._start
         found.separation[entries] = separation
-        found.probability[entries] = probability_of(batch, self.name)[rows]
+        found.probability[entries] = self.target.probability(batch)[rows]
         found.best_class[entries], found.best_probability[entries] = best, top
         self._start += len(batch)
 
@@ -171,7 +172,9 @@ class Search:
     def fates(self, least: float) -> list[Fate]:
         """Say what became of each entry."""
         found = self.found
-        fates = np.where(found.best_class == self.name, Fate.BELOW, Fate.OTHER).astype(object)
+        fates = np.where(found.best_class == self.target.name, Fate.BELOW, Fate.OTHER).astype(
+            object
+        )
         fates[found.probability >= least] = Fate.CANDIDATE
         fates[found.rows < 0] = Fate.ABSENT
         return [Fate(fate) for fate in fates]
@@ -181,12 +184,13 @@ class Search:
         return np.isin(rows, self.found.rows[self.found.rows >= 0])
 
 
-def _most_probable(batch: Table, rows: Rows) -> tuple[NDArray[Any], Array]:
-    names = class_names(batch)
-    P = np.column_stack([probability_of(batch, name)[rows] for name in names])
+def _most_probable(
+    batch: Table, rows: Rows, columns: Mapping[str, str]
+) -> tuple[NDArray[Any], Array]:
+    P = batch.numbers(*columns.values())[rows]
     known = np.where(np.isnan(P), -1.0, P)
     place = known.argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.int64)
-    return np.array(names, dtype=object)[place], P[np.arange(len(rows)), place]
+    return np.array([*columns], dtype=object)[place], P[np.arange(len(rows)), place]
 
 
 def check_names(lists: Sequence[Published]) -> None:

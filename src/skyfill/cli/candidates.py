@@ -15,7 +15,7 @@ from skyfill.cli.terminal import note
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
-    from skyfill.classify.candidates import Candidates, Selection
+    from skyfill.classify.candidates import Candidates, Selection, Target
     from skyfill.classify.list_report import ListReport
     from skyfill.classify.lists import Search
     from skyfill.sky import PositionColumns
@@ -96,13 +96,15 @@ def _gather(given: Mapping[str, Any]) -> tuple[Selection, list[Search]]:
     import pyarrow as pa
 
     from skyfill.catalog import Table, open_scan
-    from skyfill.classify.candidates import Selection
+    from skyfill.classify.candidates import Selection, Target
+    from skyfill.model.results import probability_columns
 
     scan = open_scan(given["results"])
     empty = Table(scan.schema.empty_table())
-    selection = Selection(given["name"], given["least"])
+    target = Target(given["name"], probability_columns(empty.names))
+    selection = Selection(target, given["least"])
     selection.add(empty)
-    searches = _searches(empty, given)
+    searches = _searches(empty, target, given)
     for batch in scan.batches:
         table = Table(pa.Table.from_batches([batch]))
         selection.add(table)
@@ -111,7 +113,7 @@ def _gather(given: Mapping[str, Any]) -> tuple[Selection, list[Search]]:
     return selection, searches
 
 
-def _searches(results: Table, given: Mapping[str, Any]) -> list[Search]:
+def _searches(results: Table, target: Target, given: Mapping[str, Any]) -> list[Search]:
     from skyfill.catalog import read_table
     from skyfill.classify.lists import Published, Search, check_names, choose_key
     from skyfill.errors import CatalogError
@@ -124,7 +126,7 @@ def _searches(results: Table, given: Mapping[str, Any]) -> list[Search]:
         try:
             key = choose_key(results, table, given["key"])
             lists.append(Published(name, table, key, where.get(name)))
-            search = Search(lists[-1], given["name"], given["radius"], position=where.get(RESULTS))
+            search = Search(lists[-1], target, given["radius"], position=where.get(RESULTS))
             search.add(results)
         except CatalogError as error:
             both = f"--compare {path} with {given['results']}"
@@ -152,9 +154,7 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
     """Add what speaks for and against each candidate, where the model is at hand."""
     from skyfill.classify.candidates import evidence, with_evidence
     from skyfill.errors import ModelError
-    from skyfill.model import load_model
-    from skyfill.scale import features_of
-    from skyfill.scale.classify import scorer_of
+    from skyfill.model import features_of, load_model, scorer_of
 
     if not given["model"]:
         return found.table, None

@@ -61,8 +61,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     outlier_score.
     """
     from skyfill.catalog import Provenance, Schema, read_schema
-    from skyfill.model import load_model
-    from skyfill.scale import Scoring
+    from skyfill.model import Scoring, load_model
     from skyfill.scale.dispatch import column_names, input_files
 
     model = load_model(options["model"])
@@ -85,6 +84,7 @@ def command(context: click.Context, /, **options: Any) -> None:
 def _classify(
     model: Model, options: dict[str, Any], scoring: Any, *, counts: Counter[str], **facts: Any
 ) -> int:
+    from skyfill.model.results import CLASS, OUTLIER
     from skyfill.scale import classify_file
     from skyfill.scale.dispatch import is_distributed, read_columns, score_distributed
     from skyfill.scale.work import Classifying
@@ -99,7 +99,7 @@ def _classify(
         prior = tuple(model.scorer.prior) if model.scorer and options["prior"] else None
         facts |= {"work": Classifying(scoring, prior), "scheduler": options["scheduler"]}
         rows, _ = score_distributed(options["model"], catalog, output, **facts)
-    for table in read_columns(output, ["class", "outlier"]):
+    for table in read_columns(output, [CLASS, OUTLIER]):
         _count(table, counts)
     return rows
 
@@ -116,8 +116,10 @@ def _warn_absent(features: tuple[str, ...], names: list[str], catalog: Path) -> 
 
 
 def _count(done: Table, counts: Counter[str]) -> None:
-    counts.update(done.column("class").to_pylist())
-    counts["outliers"] += int(sum(done.column("outlier").to_pylist()))
+    from skyfill.model.results import CLASS, OUTLIER
+
+    counts.update(done.column(CLASS).to_pylist())
+    counts["outliers"] += int(sum(done.column(OUTLIER).to_pylist()))
 
 
 def _report(rows: int, counts: Counter[str], model: Model, options: dict[str, Any]) -> None:
@@ -135,8 +137,8 @@ def _report(rows: int, counts: Counter[str], model: Model, options: dict[str, An
 def _shifted(model: Model, options: dict[str, Any], schema: Schema) -> Model:
     """Give the model with the shares of the classes that were asked for."""
     from skyfill.classify.prior import as_prior
+    from skyfill.model import scorer_of
     from skyfill.scale import with_field_prior
-    from skyfill.scale.classify import scorer_of
     from skyfill.scale.dispatch import is_distributed
 
     scorer, text = scorer_of(model), options["prior"]

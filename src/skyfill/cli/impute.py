@@ -13,8 +13,7 @@ from skyfill.cli.terminal import note, row_progress, warn
 from skyfill.errors import SkyfillError
 
 if TYPE_CHECKING:
-    from skyfill.model import Model
-    from skyfill.scale import Extras
+    from skyfill.model import Extras, Model
 
 
 @click.command(
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
 def command(context: click.Context, /, **options: Any) -> None:
     """Fill the gaps of CATALOG with MODEL: value, standard deviation and reason per filled cell."""
     from skyfill.catalog import Provenance, Schema, read_schema
-    from skyfill.model import load_model
-    from skyfill.scale import Extras
+    from skyfill.model import Extras, load_model
     from skyfill.scale.dispatch import column_names, input_files
 
     model = load_model(options["model"])

@@ -83,9 +83,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     from skyfill.catalog import Provenance, read_table, write_table
     from skyfill.classify.measure import expected_gains
     from skyfill.classify.sharpness import fit_sharpness
-    from skyfill.model import load_model
-    from skyfill.scale import features_of
-    from skyfill.scale.classify import scorer_of
+    from skyfill.model import features_of, load_model, scorer_of
 
     model = load_model(given["model"])
     table = _sampled(read_table(given["objects"], schema=given["schema"]), given)
@@ -150,13 +148,14 @@ def _blocks(
 def with_gains(table: Table, gains: Gains) -> Table:
     """Add the best measurement of each object, its gain, and the gains of all."""
     from skyfill.catalog import ColumnInfo
+    from skyfill.model.results import ENTROPY
 
     best = gains.best
     names = np.array([*gains.names, None], dtype=object)
     known = np.where(np.isnan(gains.bits), -1.0, gains.bits)
     top = np.where(best < 0, np.nan, known.max(axis=1, initial=-1.0))
     columns = {
-        "entropy": (gains.entropy, "bit", "Entropy of the class as it stands"),
+        ENTROPY: (gains.entropy, "bit", "Entropy of the class as it stands"),
         "next": (names[best], None, "Measurement that is expected to tell most about the class"),
         "next_bits": (top, "bit", "What it is expected to tell"),
     }

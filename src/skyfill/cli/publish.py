@@ -37,7 +37,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     table, how many objects of each class, and how it was made.
     """
     from skyfill.catalog import Provenance
-    from skyfill.catalog.publish import Notes, publish
+    from skyfill.report.publish import Notes, publish
 
     words = {key: given[key] for key in ("title", "authors", "license", "citation")}
     made = Provenance(options.as_typed(context), [given["results"]])

@@ -1,5 +1,13 @@
 """A fitted pipeline: schema, network, scorer and provenance; saved and loaded as one safe file."""
 
+from skyfill.model.applying import (
+    Extras,
+    Scoring,
+    classify_table,
+    features_of,
+    fill_table,
+    scorer_of,
+)
 from skyfill.model.files import ARRAYS, FACTS, load_model, save_model
 from skyfill.model.pipeline import Feature, Model
 from skyfill.model.training import train, train_classifier
@@ -7,10 +15,16 @@ from skyfill.model.training import train, train_classifier
 __all__ = [
     "ARRAYS",
     "FACTS",
+    "Extras",
     "Feature",
     "Model",
+    "Scoring",
+    "classify_table",
+    "features_of",
+    "fill_table",
     "load_model",
     "save_model",
+    "scorer_of",
     "train",
     "train_classifier",
 ]

@@ -15,6 +15,7 @@ from skyfill.catalog import Table
 from skyfill.errors import DataError
 from skyfill.evaluate.class_figures import plot_confusion, plot_reliability
 from skyfill.evaluate.figures import COLORS, MARKERS, own_axes
+from skyfill.model.results import CLASS
 from skyfill.network import MixtureNetwork
 from skyfill.report.gaps import REASONS, GapCounts
 from skyfill.report.network_drawing import FILLS, HEIGHT, WIDTH, node_widths, place_nodes
@@ -181,7 +182,7 @@ def _contours(ax: Axes, pair: Pair) -> None:
     ax.set(xlabel=pair.names[0], ylabel=pair.names[1])
 
 
-def plot_sky(table: Table, column: str = "class", *, ax: Axes | None = None) -> Axes:
+def plot_sky(table: Table, column: str = CLASS, *, ax: Axes | None = None) -> Axes:
     """Draw the places of objects on the sky by class; east is left.
 
     Parameters

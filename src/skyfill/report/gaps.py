@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import Reason, Role, Table, numbers_in
 from skyfill.model import Feature
+from skyfill.model.results import before_name
 
 UNKNOWN = "unknown"
 REASONS = (*(str(reason) for reason in Reason if reason is not Reason.FILLED), UNKNOWN)
@@ -79,7 +80,7 @@ def _in_unit(table: Table, name: str, feature: Feature) -> NDArray[np.float64]:
 
 def gap_reasons(table: Table, name: str) -> pa.Array:
     """Say why cells of a feature were missing, also where they have been filled since."""
-    before = f"{name}_was"
+    before = before_name(name)
     if name not in table.names:
         return pa.nulls(len(table), pa.string())
     words = table.column(before).combine_chunks() if before in table.names else table.reasons(name)

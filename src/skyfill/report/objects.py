@@ -16,14 +16,19 @@ import pyarrow.compute as pc
 from skyfill.catalog import Role, Table, open_scan, with_guessed_roles
 from skyfill.errors import CatalogError
 from skyfill.model import Feature
+from skyfill.model.results import (
+    CLASS,
+    NUMBERS,
+    OUTLIER,
+    probability_columns,
+    probability_name,
+    without_before,
+)
 from skyfill.report.gaps import GapCounts, count_gaps, limit_values, reason_codes, seen_values
 from skyfill.report.packing import pack
 from skyfill.sky import read_positions
 
 MAX_OBJECTS = 10_000
-CLASS, PROBABILITY = "class", "p_"
-# Number columns that classification and candidate lists add.
-FACTS = ("entropy", "gap_share", "outlier_score")
 # Columns of a candidate list that are shown beside them.
 EXTRAS = ("rank", "new", "speaks_for", "speaks_against")
 IN_LIST = "in_"
@@ -102,7 +107,7 @@ def export_objects(results: Results, features: Sequence[Feature]) -> dict[str, A
         "probabilities": _probabilities(table, classes),
         "label": _label(table, has_classes=bool(classes)),
         "facts": {name: pack(table.numbers(name)[:, 0], "f4") for name in _facts(table)},
-        "outlier": _flags(table, "outlier"),
+        "outlier": _flags(table, OUTLIER),
         "extras": _extras(table),
         "next": _next(table),
     }
@@ -116,14 +121,11 @@ def _limits(table: Table, features: Sequence[Feature]) -> dict[str, Any]:
 
 
 def class_names(table: Table) -> tuple[str, ...]:
-    """Name the classes that have probabilities ``p_<class>`` beside the column ``class``."""
+    """Name the classes that have probabilities beside the column of the most probable class."""
     if CLASS not in table.names:
         return ()
-    return tuple(
-        name.removeprefix(PROBABILITY)
-        for name in table.names
-        if name.startswith(PROBABILITY) and pa.types.is_floating(table.column(name).type)
-    )
+    columns = probability_columns(table.names)
+    return tuple(k for k, n in columns.items() if pa.types.is_floating(table.column(n).type))
 
 
 def _identifiers(table: Table) -> list[str]:
@@ -149,7 +151,7 @@ def _positions(table: Table) -> dict[str, Any] | None:
 def _probabilities(table: Table, classes: Sequence[str]) -> dict[str, Any] | None:
     if not classes:
         return None
-    return pack(table.numbers(*(PROBABILITY + name for name in classes)), "f4")
+    return pack(table.numbers(*map(probability_name, classes)), "f4")
 
 
 def _codes(table: Table, name: str, words: Sequence[str]) -> dict[str, Any]:
@@ -170,12 +172,12 @@ def _label(table: Table, *, has_classes: bool) -> dict[str, Any] | None:
     words = table.column(names[0]).to_pylist()
     known = sorted({word for word in words if word})[:254]
     codes = [known.index(word) if word in known else 255 for word in words]
-    title = f"{names[0].removesuffix('_was')} (label)"
+    title = f"{without_before(names[0])} (label)"
     return {"name": title, "words": known, "codes": pack(codes, "u1")}
 
 
 def _facts(table: Table) -> list[str]:
-    return [name for name in FACTS if name in table.names]
+    return [name for name in NUMBERS if name in table.names]
 
 
 def _flags(table: Table, name: str) -> dict[str, Any] | None:

@@ -1,128 +1,24 @@
-"""Tables classified by a model: probabilities, entropy, share of the gaps, outliers."""
+"""Files classified by a model, batch by batch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfill.catalog import ColumnInfo, Provenance, Role, Schema, Table, open_scan
+from skyfill.catalog import Provenance, Schema, Table, open_scan
 from skyfill.classify.prior import estimate_prior
-from skyfill.classify.scorer import N_DRAWS, Scorer, Scores
-from skyfill.errors import ModelError
-from skyfill.model import Model
-from skyfill.scale.fill import Array, features_of
+from skyfill.model import Model, Scoring, classify_table, features_of, scorer_of
+from skyfill.model.results import CLASS, OUTLIER
 from skyfill.scale.ledger import Done
 from skyfill.scale.stream import BATCH_ROWS, Target, stream_file
 
 # Rows from which the shares of the classes in a catalog are estimated.
 PRIOR_ROWS = 200_000
-
-
-@dataclass(frozen=True)
-class Scoring:
-    """How to classify.
-
-    Attributes
-    ----------
-    n_draws : int
-        Draws of the gaps for the share of the uncertainty that they make.
-    marginalize : int
-        Draws of the gaps that the probabilities average over; 0 is fast.
-    seed : int
-    """
-
-    n_draws: int = N_DRAWS
-    marginalize: int = 0
-    seed: int = 0
-
-
-def classify_table(model: Model, table: Table, scoring: Scoring | None = None) -> Table:
-    """Add class, probabilities and what they rest on to a table.
-
-    Parameters
-    ----------
-    model : Model
-        What `load_model` gives, trained with labels.
-    table : Table
-        Any columns in any order; other units are converted; features of the model that it lacks
-        are gaps.
-    scoring : Scoring, optional
-
-    Returns
-    -------
-    Table
-        The columns of the input, ``class`` (the most probable one), ``p_<class>`` for each class,
-        ``entropy`` (bits), ``gap_share``, ``outlier`` and ``outlier_score``. A column of the input
-        that has one of these names stays as ``<name>_was``.
-    """
-    scoring = scoring or Scoring()
-    scorer = scorer_of(model)
-    X, _, absent = features_of(model, table)
-    found = _score(scorer.without([model.names.index(name) for name in absent]), X, scoring)
-    columns = result_columns(scorer, found)
-    table = _kept(table, [name for name, _, _ in columns])
-    for name, values, info in columns:
-        table = table.with_column(name, values, info)
-    return table
-
-
-def scorer_of(model: Model) -> Scorer:
-    """Give a model's scorer; ModelError where it was trained without labels."""
-    if model.scorer is None:
-        raise ModelError(
-            f"model {model.identifier} was trained without labels and cannot classify; train one "
-            "with skyfill train --label COLUMN"
-        )
-    return model.scorer
-
-
-def _score(scorer: Scorer, X: Array, scoring: Scoring) -> Scores:
-    rng = np.random.default_rng(scoring.seed)
-    found = scorer.score(X, n_draws=scoring.n_draws, rng=rng)
-    if not scoring.marginalize:
-        return found
-    return found._replace(
-        probabilities=scorer.probabilities(X, n_draws=scoring.marginalize, rng=rng)
-    )
-
-
-def result_columns(scorer: Scorer, found: Scores) -> list[tuple[str, pa.Array, ColumnInfo]]:
-    """Name, values and description of every column of results."""
-    P = found.probabilities
-    names = np.array(scorer.classes, dtype=object)
-    best = pa.array(names[P.argmax(axis=1)], pa.string())
-    label = ColumnInfo(None, "src.class", "Most probable class", Role.LABEL)
-    columns = [("class", best, label)]
-    for c, name in enumerate(scorer.classes):
-        info = ColumnInfo(None, "stat.probability;src.class", f"Probability of class {name}")
-        columns.append((f"p_{name}", pa.array(P[:, c]), info))
-    return [
-        *columns,
-        ("entropy", pa.array(found.entropy), ColumnInfo("bit", None, "Entropy of the class")),
-        ("gap_share", pa.array(found.gap_share, from_pandas=True), _text(
-            "Share of the entropy that would go if the gaps were measured")),
-        ("outlier", pa.array(found.outlier), _text(
-            "Unlike the training set: less likely than 999 of 1000 of its objects")),
-        ("outlier_score", pa.array(found.outlier_score), _text(
-            "Minus log10 of the share of training objects that are less likely")),
-    ]  # fmt: skip
-
-
-def _text(words: str) -> ColumnInfo:
-    return ColumnInfo(description=words)
-
-
-def _kept(table: Table, names: list[str]) -> Table:
-    """Rename columns that have the name of a result."""
-    taken = {name: f"{name}_was" for name in names if name in table.names}
-    if not taken:
-        return table
-    return Table(table.arrow.rename_columns([taken.get(name, name) for name in table.names]))
 
 
 def classify_file(
@@ -172,8 +68,8 @@ def classify_file(
 
 
 def _count(table: Table) -> dict[str, int]:
-    found = pc.value_counts(table.column("class")).to_pylist()
-    outliers = pc.sum(table.column("outlier")).as_py() or 0
+    found = pc.value_counts(table.column(CLASS)).to_pylist()
+    outliers = pc.sum(table.column(OUTLIER)).as_py() or 0
     return {f"class.{item['values']}": item["counts"] for item in found} | {"outliers": outliers}
 
 

@@ -14,10 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from skyfill import __version__
-from skyfill.catalog import Provenance, Schema, open_writer, read_batches
+from skyfill.catalog import Provenance, Schema, Table, open_writer, read_batches
 from skyfill.errors import SkyfillError
+from skyfill.model import Extras
+from skyfill.model.results import filled_columns
 from skyfill.scale.client import open_client
-from skyfill.scale.fill import Extras
 from skyfill.scale.partitions import (
     PART_ROWS,
     Part,
@@ -27,7 +28,7 @@ from skyfill.scale.partitions import (
     read_part,
 )
 from skyfill.scale.stream import BATCH_ROWS
-from skyfill.scale.work import Filling, Job, Work, filled_columns, worker_model
+from skyfill.scale.work import Filling, Job, Work, worker_model
 
 PARTS_SUFFIX = ".dask-parts"
 
@@ -177,7 +178,7 @@ def _score_part(part: Part, output: str, job: Job) -> Count:
     columns = job.schema(common_schema([part]))
     if not Path(output).exists():  # a file has its name only when it is whole
         _write_part(part, output, job, columns)
-    return Count(*count_cells(output, filled_columns(columns)))
+    return Count(*count_cells(output, filled_columns(Table(columns.empty_table()))))
 
 
 def _write_part(part: Part, output: str, job: Job, columns: pa.Schema) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog import Schema, Table
-from skyfill.model import Model, train
+from skyfill.model import Model, features_of, train
 from skyfill.network.mixture.mixture import (
     Mixture,
     MixtureMoments,
@@ -22,7 +22,6 @@ from skyfill.network.mixture.mixture import (
     split,
 )
 from skyfill.scale.client import open_client
-from skyfill.scale.fill import features_of
 from skyfill.scale.partitions import Part, common_schema, part_schema, plan_parts, read_part
 from skyfill.scale.steps import Keep, forget
 from skyfill.scale.train import SAMPLE_ROWS, Refined, refine

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from skyfill.catalog import Provenance, Role, Schema, Table
 from skyfill.errors import CatalogError
-from skyfill.model import Model
+from skyfill.model import Extras, Model
+from skyfill.model.results import before_name, filled_columns
 from skyfill.scale.client import client_for
-from skyfill.scale.fill import Extras
 from skyfill.scale.hats_store import (
     appearing,
     describe_columns,
@@ -23,7 +23,7 @@ from skyfill.scale.hats_store import (
     write_catalog,
 )
 from skyfill.scale.partitions import count_cells
-from skyfill.scale.work import Filling, Job, Work, filled_columns, worker_model
+from skyfill.scale.work import Filling, Job, Work, worker_model
 
 
 def fill_hats(
@@ -131,7 +131,7 @@ def _touched(model: Model, table: Table, done: Table) -> set[str]:
     """Name the columns that the work may have changed, the same for every partition."""
     new = set(done.names) - set(table.names)
     reasons = {n for n in done.names_with(Role.REASON) if done.info(n).of in model.names}
-    moved = {name for name in done.names if f"{name}_was" in new}
+    moved = {name for name in done.names if before_name(name) in new}
     return (new | reasons | moved | set(model.names)) & set(done.names)
 
 
@@ -158,6 +158,6 @@ def _result_schema(opened: Any, job: Job, used: bytes) -> pa.Schema:
 
 def _counts(folder: Path, columns: pa.Schema) -> tuple[int, int]:
     """Count rows and filled gaps."""
-    filled = filled_columns(columns)
+    filled = filled_columns(Table(columns.empty_table()))
     found = [count_cells(path, filled) for path in hats_files(folder)]
     return sum(rows for rows, _ in found), sum(cells for _, cells in found)

@@ -11,10 +11,17 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from skyfill.catalog import Provenance, Role, Schema, Table
+from skyfill.catalog import Provenance, Schema, Table
 from skyfill.errors import ModelError
-from skyfill.model import Model, load_model
-from skyfill.scale.fill import Extras, fill_table
+from skyfill.model import (
+    Extras,
+    Model,
+    Scoring,
+    classify_table,
+    fill_table,
+    load_model,
+    scorer_of,
+)
 
 
 class Work(Protocol):
@@ -59,13 +66,11 @@ class Classifying:
     (0.9, 0.1)
     """
 
-    scoring: Any = None
+    scoring: Scoring | None = None
     prior: tuple[float, ...] | None = None
 
     def __call__(self, model: Model, table: Table, place: int) -> Table:
         """Classify a batch as `classify_table` does."""
-        from skyfill.scale.classify import Scoring, classify_table, scorer_of
-
         scoring = self.scoring or Scoring()
         if self.prior is not None:
             scorer = replace(scorer_of(model), prior=np.array(self.prior))
@@ -107,13 +112,6 @@ class Job:
         """Columns of the result for given columns of the input."""
         empty = self.rules.apply(Table(columns.empty_table()))
         return self.work(worker_model(self.model, self.identifier), empty, 0).arrow.schema
-
-
-def filled_columns(schema: pa.Schema) -> set[str]:
-    """Name the columns that say what was filled, among the columns of a result."""
-    table = Table(schema.empty_table())
-    reasons = table.names_with(Role.REASON)
-    return {name for name in reasons if f"{table.info(name).of}_sd" in table.names}
 
 
 _LOADING = Lock()

@@ -18,18 +18,13 @@ from skyfill.catalog.file_io import open_atomic
 from skyfill.catalog.files import open_scan, open_writer
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
 from skyfill.catalog.table import Table, schema_meta
+from skyfill.model.results import CLASS, result_info
 
 WIDTH = 80
-PROBABILITY = "p_"
-# What skyfill calls its results, for files from which descriptions got lost.
-RESULTS = {
-    "class": ColumnInfo(None, "src.class", "Most probable class", Role.LABEL),
+# Columns of a candidate list, for files that have lost their descriptions.
+CANDIDATES = {
     "rank": ColumnInfo(None, "meta.code", "Rank, the most probable first"),
     "probability": ColumnInfo(None, "stat.probability;src.class", "Probability of the class"),
-    "entropy": ColumnInfo("bit", "stat.param", "Entropy of the class"),
-    "gap_share": ColumnInfo(None, "stat.param", "Share of the entropy that is due to gaps"),
-    "outlier": ColumnInfo(None, "meta.code.qual", "Whether it is unlike the training set"),
-    "outlier_score": ColumnInfo(None, "stat.param", "How unlike the training set it is"),
 }
 # UCDs of columns that have none, by role.
 UCDS = {
@@ -63,8 +58,8 @@ class Tally:
         self.rows += batch.num_rows
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             self.gaps[name] += column.null_count
-        if "class" in batch.schema.names:
-            for pair in pc.value_counts(batch.column("class")).to_pylist():
+        if CLASS in batch.schema.names:
+            for pair in pc.value_counts(batch.column(CLASS)).to_pylist():
                 self.classes[str(pair["values"])] += pair["counts"]
 
 
@@ -84,10 +79,7 @@ def describe(schema: pa.Schema) -> pa.Schema:
 
 
 def _completed(name: str, info: ColumnInfo) -> ColumnInfo:
-    known = RESULTS.get(name, ColumnInfo())
-    if name.startswith(PROBABILITY) and len(name) > len(PROBABILITY):
-        text = f"Probability of class {name.removeprefix(PROBABILITY)}"
-        known = ColumnInfo(None, "stat.probability;src.class", text)
+    known = result_info(name) or CANDIDATES.get(name, ColumnInfo())
     if info.role is Role.REASON and info.of:
         known = ColumnInfo(description=f"Why {info.of} is missing")
     return ColumnInfo(

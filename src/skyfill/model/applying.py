@@ -1,0 +1,197 @@
+"""What a fitted model does to a table: fill its gaps, classify its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from skyfill.catalog import ColumnInfo, Reason, Role, Table, numbers_in
+from skyfill.catalog.column_info import gap_name
+from skyfill.classify.scorer import N_DRAWS, Scorer, Scores
+from skyfill.errors import ModelError
+from skyfill.model import results
+from skyfill.model.pipeline import Feature, Model
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What to write beside values and standard deviations."""
+
+    quantiles: Sequence[float] = ()
+    n_draws: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How to classify.
+
+    Attributes
+    ----------
+    n_draws : int
+        Draws of the gaps for the share of the uncertainty that they cause.
+    marginalize : int
+        Draws of the gaps that the probabilities average over; 0 is fast.
+    seed : int
+    """
+
+    n_draws: int = N_DRAWS
+    marginalize: int = 0
+    seed: int = 0
+
+
+def features_of(model: Model, table: Table) -> tuple[Array, Array, list[str]]:
+    """Numbers of the model's features in its units; factors to the table's; features not there."""
+    columns, factors, absent = [], [], []
+    for feature in model.features:
+        if feature.name not in table.names:
+            absent.append(feature.name)
+            columns.append(np.full(len(table), np.nan))
+            factors.append(1.0)
+            continue
+        factor = _factor(feature, table)
+        columns.append(table.numbers(feature.name)[:, 0] * factor)
+        factors.append(factor)
+    return np.stack(columns, axis=1), np.array(factors), absent
+
+
+def _factor(feature: Feature, table: Table) -> float:
+    own = table.info(feature.name).unit
+    if not own or not feature.unit or own == feature.unit:
+        return 1.0
+    one = Table.from_columns({feature.name: [1.0]}, info={feature.name: ColumnInfo(unit=own)})
+    return float(numbers_in(one, feature.name, feature.unit)[0])
+
+
+def fill_table(model: Model, table: Table, extras: Extras | None = None) -> Table:
+    """Fill the gaps of a table's features; seen cells stay bit for bit.
+
+    Parameters
+    ----------
+    model : Model
+        What `load_model` gives.
+    table : Table
+        Any columns; features of the model that it lacks are added, all filled.
+    extras : Extras, optional
+        Quantiles and draws to write as well.
+
+    Returns
+    -------
+    Table
+        For each feature ``<name>_sd`` (null where seen) and the reason ``filled`` in
+        ``<name>_gap``; ``<name>_q16`` and the like, ``<name>_draw1`` and the like on request.
+    """
+    extras = extras or Extras()
+    X, factors, _ = features_of(model, table)
+    lost = np.isnan(X)
+    post = model.network.posterior(X)
+    values = [post.sd]
+    if extras.quantiles:
+        values += list(model.network.quantiles(X, extras.quantiles))
+    if extras.n_draws:
+        values += list(model.network.draws(X, extras.n_draws, extras.seed))
+    parts = results.filled_parts(extras.quantiles, extras.n_draws)
+    companions = {str(table.info(name).of): name for name in table.names_with(Role.REASON)}
+    for j, feature in enumerate(model.features):
+        name = feature.name
+        table = _with_values(table, feature, post.mean[:, j] / factors[j], lost[:, j])
+        for part, each in zip(parts, values, strict=True):
+            shown = np.where(lost[:, j], each[:, j] / factors[j], np.nan)
+            info = results.filled_info(table.info(name), name, part)
+            column = pa.array(shown, from_pandas=True)
+            table = table.with_column(results.filled_name(name, part), column, info)
+        table = _with_filled(table, name, lost[:, j], companions.get(name))
+    return table
+
+
+def _with_values(table: Table, feature: Feature, values: Array, lost: NDArray[np.bool_]) -> Table:
+    if feature.name not in table.names:
+        info = ColumnInfo(feature.unit, feature.ucd, feature.description, Role.FEATURE)
+        return table.with_column(feature.name, values, info)
+    seen = table.numbers(feature.name)[:, 0]
+    filled = pa.array(np.where(lost, values, seen))
+    return table.with_column(feature.name, filled, table.info(feature.name))
+
+
+def _with_filled(table: Table, name: str, lost: NDArray[np.bool_], companion: str | None) -> Table:
+    """Mark filled cells; the reasons that were there are kept in a column of their own."""
+    if companion is not None:
+        before = table.column(companion)
+        table = table.with_column(results.before_name(name), before, results.before_info(name))
+    words = pc.if_else(pa.array(lost), str(Reason.FILLED), pa.scalar(None, pa.string()))
+    info = ColumnInfo(role=Role.REASON, of=name)
+    return table.with_column(companion or gap_name(name), words, info)
+
+
+def classify_table(model: Model, table: Table, scoring: Scoring | None = None) -> Table:
+    """Add the class, its probabilities and what they rest on to a table.
+
+    Parameters
+    ----------
+    model : Model
+        What `load_model` gives, trained with labels.
+    table : Table
+        Any columns in any order; other units are converted; features of the model that it lacks
+        are gaps.
+    scoring : Scoring, optional
+
+    Returns
+    -------
+    Table
+        The columns of the input, ``class`` (the most probable one), ``p_<class>`` for each class,
+        ``entropy`` (bits), ``gap_share``, ``outlier`` and ``outlier_score``. A column of the input
+        that has one of these names stays as ``<name>_was``.
+    """
+    scoring = scoring or Scoring()
+    scorer = scorer_of(model)
+    X, _, absent = features_of(model, table)
+    found = _score(scorer.without([model.names.index(name) for name in absent]), X, scoring)
+    columns = _result_columns(scorer, found)
+    names = [results.before_name(name) if name in columns else name for name in table.names]
+    renamed = table.arrow.rename_columns(names)
+    # Renaming forgets what is known of the table as a whole.
+    table = Table(renamed.replace_schema_metadata(table.arrow.schema.metadata))
+    for name, values in columns.items():
+        table = table.with_column(name, values, results.result_info(name))
+    return table
+
+
+def scorer_of(model: Model) -> Scorer:
+    """Give a model's scorer; ModelError where it was trained without labels."""
+    if model.scorer is None:
+        raise ModelError(
+            f"model {model.identifier} was trained without labels and cannot classify; train one "
+            "with skyfill train --label COLUMN"
+        )
+    return model.scorer
+
+
+def _score(scorer: Scorer, X: Array, scoring: Scoring) -> Scores:
+    rng = np.random.default_rng(scoring.seed)
+    found = scorer.score(X, n_draws=scoring.n_draws, rng=rng)
+    if not scoring.marginalize:
+        return found
+    return found._replace(
+        probabilities=scorer.probabilities(X, n_draws=scoring.marginalize, rng=rng)
+    )
+
+
+def _result_columns(scorer: Scorer, found: Scores) -> dict[str, pa.Array]:
+    P = found.probabilities
+    best = np.array(scorer.classes, dtype=object)[P.argmax(axis=1)]
+    shares = {results.probability_name(name): P[:, c] for c, name in enumerate(scorer.classes)}
+    return {
+        results.CLASS: pa.array(best, pa.string()),
+        **{name: pa.array(share) for name, share in shares.items()},
+        results.ENTROPY: pa.array(found.entropy),
+        results.GAP_SHARE: pa.array(found.gap_share, from_pandas=True),
+        results.OUTLIER: pa.array(found.outlier),
+        results.OUTLIER_SCORE: pa.array(found.outlier_score),
+    }

@@ -1,0 +1,64 @@
+"""The names of result columns stand in one file, and everyone reads them there."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import skyfill
+from skyfill.catalog import ColumnInfo, Role, Table
+from skyfill.model import results
+
+SRC = Path(skyfill.__file__).parent
+# What only `results.py` may spell out; "class" and "entropy" are words of the language as well.
+SPELLED = {"p_", "gap_share", "outlier_score", "_was", "_sd"}
+
+
+def texts(path):
+    """All texts of a file that are no docstrings, also those within formatted ones."""
+    tree = ast.parse(path.read_text())
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+        and isinstance(node.body[0], ast.Expr)
+    }
+    constants = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return {node.value for node in constants if id(node) not in docs}
+
+
+def test_no_other_file_spells_out_the_names_of_results():
+    found = {path.relative_to(SRC): texts(path) & SPELLED for path in SRC.rglob("*.py")}
+    assert found.pop(Path("model/results.py")) >= {"p_", "gap_share", "outlier_score", "_was"}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+def test_probabilities_are_found_by_the_name_of_their_class():
+    names = ["p_", "p_QSO", "id", "p_a_b", "prob"]
+    assert results.probability_columns(names) == {"QSO": "p_QSO", "a_b": "p_a_b"}
+    assert all(results.probability_name(k) == n for k, n in {"QSO": "p_QSO"}.items())
+
+
+@pytest.mark.parametrize(
+    "name", [results.CLASS, *results.NUMBERS, results.OUTLIER, results.probability_name("QSO")]
+)
+def test_every_result_is_described_with_a_ucd(name):
+    info = results.result_info(name)
+    assert info.description
+    assert info.ucd
+    assert results.result_info(name + " ") is None or name.startswith("p_")
+
+
+def test_columns_that_mark_filled_cells_are_those_beside_a_standard_deviation():
+    reason = {of: ColumnInfo(role=Role.REASON, of=of) for of in ("J", "K")}
+    columns = {"J": [1.0], "J_sd": [0.1], "J_gap": ["filled"], "K": [None], "K_gap": ["rejected"]}
+    table = Table.from_columns(columns, info={f"{of}_gap": info for of, info in reason.items()})
+    assert results.filled_columns(table) == {"J_gap"}
+
+
+def test_names_beside_a_filled_value_follow_from_quantiles_and_draws():
+    parts = results.filled_parts((0.025, 0.5), 1)
+    names = [results.filled_name("J", part) for part in parts]
+    assert names == ["J_sd", "J_q2.5", "J_q50", "J_draw1"]
+    infos = [results.filled_info(ColumnInfo(unit="mag"), "J", part) for part in parts]
+    assert {(info.unit, info.role, info.of) for info in infos} == {("mag", Role.ERROR, "J")}
