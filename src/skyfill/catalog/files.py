@@ -25,7 +25,7 @@ _MODULES = {
     "parquet": "skyfill.catalog.parquet",
     "fits": "skyfill.catalog.fits",
     "votable": "skyfill.catalog.votable",
-    "csv": "skyfill.catalog.text",
+    "csv": "skyfill.catalog.csv_table",
     "blanks": "skyfill.catalog.blanks",
 }
 _EXTENSIONS = {

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skyfill.catalog.astropy_header import comment_infos
 from skyfill.catalog.column_info import ColumnInfo, Role
+from skyfill.catalog.ecsv_header import comment_infos
 from skyfill.catalog.provenance import PROVENANCE_KEY
 from skyfill.catalog.records import unescape
 from skyfill.errors import CatalogError

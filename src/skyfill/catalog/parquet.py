@@ -8,8 +8,8 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfill.catalog.astropy_header import header_infos
 from skyfill.catalog.column_info import described, text
+from skyfill.catalog.ecsv_header import header_infos
 from skyfill.catalog.format_contract import BatchWriter, Scan, chosen
 
 KIND = "Parquet file"

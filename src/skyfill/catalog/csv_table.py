@@ -5,9 +5,12 @@ reads it, astropy and TOPCAT read the units, too. A plain CSV is read as well; i
 in a first pass over the file.
 """
 
+import csv
+import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -15,15 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
-from skyfill.catalog.csv_faults import conversion_fault, ragged_fault
-from skyfill.catalog.ecsv import TextHeader, header_lines, read_header
+from skyfill.catalog.ecsv_header import TextHeader, header_lines, read_header
 from skyfill.catalog.file_io import open_bytes
 from skyfill.catalog.format_contract import BatchWriter, Scan, chosen, sliced
-from skyfill.catalog.infer import NULL_WORDS, infer_types
 from skyfill.errors import CatalogError
 
 KIND = "CSV table"
 _BLOCK_BYTES = 1 << 23
+# Spellings of "no number here"; in a text column they stay text.
+NULL_WORDS = ("", "nan", "NaN", "NAN", "NA", "N/A", "n/a", "null", "NULL", "None", "--", "-nan")
+_BOOLEAN_WORDS = ("True", "False", "true", "false", "TRUE", "FALSE")
 
 
 def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
@@ -130,9 +134,121 @@ def _explained(path: Path, header: TextHeader, error: Exception) -> CatalogError
     cell = re.search(r"column #(\d+).*conversion error to (\S+): invalid value '(.*)'", message)
     with open_bytes(path) as stream:
         if cell:
-            return conversion_fault(stream, header, int(cell[1]), (cell[2], cell[3]))
+            return _wrong_cell(stream, header, int(cell[1]), (cell[2], cell[3]))
         if "Expected" in message:
-            return ragged_fault(stream, header)
+            return _ragged_row(stream, header)
     if "UTF8" in message:
         return CatalogError("not UTF-8 text; convert it, e.g. with iconv")
     return CatalogError(f"not a readable {KIND}: {message.splitlines()[0]}")
+
+
+def _ragged_row(stream: IO[bytes], header: TextHeader) -> CatalogError:
+    """Name the first line with more or fewer cells than there are columns."""
+    expected = len(header.names)
+    for line, cells in _numbered_rows(stream, header):
+        if len(cells) != expected:
+            return CatalogError(
+                f"line {line} has {len(cells)} cells where the header names {expected} columns; "
+                f"mend the line"
+            )
+    return CatalogError("a row has more or fewer cells than the header names columns")
+
+
+def _wrong_cell(
+    stream: IO[bytes], header: TextHeader, index: int, found: tuple[str, str]
+) -> CatalogError:
+    """Name line and column of the first cell that is not of the column's type."""
+    kind, value = found
+    rows = _numbered_rows(stream, header)
+    line = next((n for n, row in rows if index < len(row) and row[index] == value), None)
+    place = f"line {line}, " if line else ""
+    return CatalogError(
+        f"{place}column {header.names[index]!r}: {value!r} does not read as {kind}; correct it, "
+        f"or give the column the type string in the header"
+    )
+
+
+def _numbered_rows(stream: IO[bytes], header: TextHeader) -> Iterator[tuple[int, list[str]]]:
+    lines = io.TextIOWrapper(stream, "utf-8", "replace", newline="")
+    # csv counts a quoted line break as a line, as an editor does.
+    rows = csv.reader(_universal(lines), delimiter=header.delimiter)
+    for row in rows:
+        if rows.line_num > header.n_lines and row:
+            yield rows.line_num, row
+
+
+def _universal(lines: IO[str]) -> Iterator[str]:
+    for line in lines:
+        yield line.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+def infer_types(batches: Iterable[pa.RecordBatch], n_columns: int) -> list[pa.DataType]:
+    """Find for each column of text the narrowest type that holds every cell.
+
+    Whole numbers with a leading zero or too long for 64 bits are identifiers: text. A column
+    without any value is float64. Dates stay text.
+
+    Examples
+    --------
+    >>> batch = pa.RecordBatch.from_pydict({"n": ["1", "nan"], "x": ["1", ".5"], "id": ["01", "2"]})
+    >>> infer_types([batch], 3)
+    [DataType(int64), DataType(double), DataType(string)]
+    """
+    fitting = [set(_FITS) for _ in range(n_columns)]
+    empty = [True] * n_columns
+    for batch in batches:
+        for k, cells in enumerate(batch.columns):
+            if fitting[k] == {"text"}:
+                continue
+            seen = _seen(cells)
+            empty[k] = empty[k] and len(seen) == 0
+            fitting[k] = {name for name in fitting[k] if _FITS[name](seen)}
+    return [pa.float64() if empty[k] else _narrowest(fitting[k]) for k in range(n_columns)]
+
+
+def _narrowest(fitting: set[str]) -> pa.DataType:
+    return next(kind for name, kind in _TYPES.items() if name in fitting)
+
+
+def _seen(cells: pa.Array) -> pa.Array:
+    words = pc.utf8_trim_whitespace(cells)
+    return words.filter(pc.invert(pc.is_in(words, value_set=pa.array(NULL_WORDS))))
+
+
+def _castable(cells: pa.Array, *, kind: pa.DataType) -> bool:
+    try:
+        cells.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _is_integer(cells: pa.Array, *, kind: pa.DataType) -> bool:
+    return not _some(pc.match_substring_regex(cells, "^[+-]?0[0-9]")) and _castable(
+        cells, kind=kind
+    )
+
+
+def _some(mask: pa.Array) -> bool:
+    return bool(pc.any(mask).as_py())
+
+
+# From narrow to wide. A code is all digits, yet not an integer: digits that a number would lose.
+_TYPES = {
+    "boolean": pa.bool_(),
+    "integer": pa.int64(),
+    "unsigned": pa.uint64(),
+    "code": pa.string(),
+    "float": pa.float64(),
+    "text": pa.string(),
+}
+_FITS: dict[str, Callable[[pa.Array], bool]] = {
+    "boolean": lambda cells: (
+        not _some(pc.invert(pc.is_in(cells, value_set=pa.array(_BOOLEAN_WORDS))))
+    ),
+    "integer": partial(_is_integer, kind=pa.int64()),
+    "unsigned": partial(_is_integer, kind=pa.uint64()),
+    "code": lambda cells: not _some(pc.invert(pc.match_substring_regex(cells, "^[+-]?[0-9]+$"))),
+    "float": partial(_castable, kind=pa.float64()),
+    "text": lambda cells: True,
+}

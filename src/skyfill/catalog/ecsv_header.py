@@ -2,19 +2,21 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Literal
 
 import pyarrow as pa
 
-from skyfill.catalog.astropy_header import header_info
 from skyfill.catalog.column_info import ColumnInfo, described
 from skyfill.catalog.table import schema_meta, with_facts
 from skyfill.errors import CatalogError
 
 ECSV_MAGIC = b"# %ECSV"
 _DELIMITERS = ",;\t|"
+_BEGIN = "--BEGIN-ASTROPY-SERIALIZED-COLUMNS--"
+_END = "--END-ASTROPY-SERIALIZED-COLUMNS--"
+_COMMENT_WIDTH = 70
 _TYPES = {
     "bool": pa.bool_(),
     "string": pa.string(),
@@ -154,3 +156,37 @@ def _quoting(names: Sequence[str]) -> Literal[0, 1]:
     """Quote names that start like a comment or have blanks at their ends."""
     strange = names[0].startswith("#") or any(name != name.strip() for name in names)
     return csv.QUOTE_ALL if strange else csv.QUOTE_MINIMAL
+
+
+def header_info(column: dict[str, Any]) -> ColumnInfo:
+    """Read the entry of one column.
+
+    Examples
+    --------
+    >>> header_info({"name": "J", "unit": "mag", "meta": {"ucd": "phot.mag"}}).ucd
+    'phot.mag'
+    """
+    facts = {**dict(column.get("meta") or {}), **column}
+    words = {key: str(facts[key]) for key in ColumnInfo.__dataclass_fields__ if facts.get(key)}
+    return ColumnInfo.from_metadata({key.encode(): word.encode() for key, word in words.items()})
+
+
+def header_infos(lines: Iterable[str]) -> dict[str, ColumnInfo]:
+    """Read the entries of all columns, by name."""
+    from astropy.table.meta import get_header_from_yaml
+
+    columns = get_header_from_yaml(list(lines))["datatype"]
+    return {str(column["name"]): header_info(column) for column in columns}
+
+
+def comment_infos(comments: list[str]) -> dict[str, ColumnInfo]:
+    """Read the entries that astropy hides in the COMMENT cards of a FITS table."""
+    if _BEGIN not in comments or _END not in comments:
+        return {}
+    lines: list[str] = []
+    goes_on = False
+    for comment in comments[comments.index(_BEGIN) + 1 : comments.index(_END)]:
+        part = comment[:_COMMENT_WIDTH]
+        lines = [*lines[:-1], lines[-1] + part] if goes_on else [*lines, part]
+        goes_on = len(comment) > _COMMENT_WIDTH
+    return header_infos(lines)
