@@ -1,18 +1,20 @@
-"""FITS: the first table of the file; rows are read and written in pieces."""
+"""Read FITS: the first table of the file, batch by batch."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from skyfill.catalog.arrays import to_arrow
 from skyfill.catalog.column_info import described
 from skyfill.catalog.file_io import is_gzipped, open_bytes
-from skyfill.catalog.fits_cells import decode, decode_lists
-from skyfill.catalog.fits_header import FitsTable, find_table
+from skyfill.catalog.fits_header import ESCAPED, FitsColumn, FitsTable, find_table, original_type
 from skyfill.catalog.fits_write import writer
+from skyfill.catalog.fixed_width_cells import unescape
 from skyfill.catalog.format_contract import Scan, chosen
 from skyfill.catalog.table import with_facts
 from skyfill.errors import CatalogError
@@ -20,6 +22,13 @@ from skyfill.errors import CatalogError
 __all__ = ["KIND", "scan", "writer"]
 
 KIND = "FITS table"
+# Types that TZEROn stands for, by its value and by the type in the file.
+_UNSIGNED = {
+    (2.0**15, ">i2"): np.uint16,
+    (2.0**31, ">i4"): np.uint32,
+    (2.0**63, ">i8"): np.uint64,
+    (-128.0, "|u1"): np.int8,
+}
 
 
 def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
@@ -39,7 +48,7 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
 
 
 def _check_size(path: Path, table: FitsTable) -> None:
-    """Find out that a file is truncated before any of its rows is used."""
+    """Refuse a truncated file before any of its rows is used."""
     expected, found = table.start + table.n_rows * table.rows.itemsize, os.path.getsize(path)
     if found < expected and not is_gzipped(path):
         raise CatalogError(
@@ -77,3 +86,122 @@ def _decoded(table: FitsTable, kept: list[int], rows: np.ndarray, heap: bytes) -
         is_list = column.code in "PQ"
         arrays.append(decode_lists(column, cells, heap) if is_list else decode(column, cells))
     return arrays
+
+
+def decode(column: FitsColumn, cells: np.ndarray) -> pa.Array:
+    """Turn the raw cells of a column, of shape (n, repeat) or (n,) for text, into Arrow."""
+    array = _DECODERS[column.code](column, cells)
+    original = original_type(column)
+    return array if original is None else array.cast(original)
+
+
+def _text(column: FitsColumn, cells: np.ndarray) -> pa.Array:
+    if column.repeat == 0:
+        return pa.nulls(len(cells), pa.string())
+    # A cell that starts with NUL is the standard's null string.
+    is_null = cells.view(np.uint8).reshape(len(cells), column.repeat)[:, 0] == 0
+    words = np.char.rstrip(_until_nul(cells))
+    text = pa.array(_as_text(words.tolist()), pa.string(), mask=is_null)
+    if column.kind == ESCAPED:
+        return pa.array([None if c is None else unescape(c) for c in text.to_pylist()], pa.string())
+    # Other programs cannot distinguish an empty string from a null; most mean a null.
+    return text if column.kind else pc.if_else(pc.equal(text, ""), None, text)
+
+
+def _until_nul(cells: np.ndarray) -> np.ndarray:
+    if not (np.char.find(cells, b"\0") >= 0).any():
+        return cells
+    return np.array([cell.split(b"\0")[0] for cell in cells.tolist()], dtype=cells.dtype)
+
+
+def _as_text(words: list[bytes]) -> list[str]:
+    try:
+        return [word.decode("utf-8") for word in words]
+    except UnicodeDecodeError:
+        return [word.decode("latin-1") for word in words]
+
+
+def _logical(column: FitsColumn, cells: np.ndarray) -> pa.Array:
+    values, known = cells == b"T", (cells == b"T") | (cells == b"F")
+    return _shaped(np.ma.MaskedArray(values, ~known), column.repeat)
+
+
+def _bits(column: FitsColumn, cells: np.ndarray) -> pa.Array:
+    bits = np.unpackbits(cells, axis=1)[:, : column.repeat].astype(bool)
+    return _shaped(bits, column.repeat)
+
+
+def _integers(column: FitsColumn, cells: np.ndarray) -> pa.Array:
+    values = _scaled(column, cells)
+    if column.null is not None:
+        values = np.ma.MaskedArray(values, cells == int(column.null))
+    return _shaped(values, column.repeat)
+
+
+def _floats(column: FitsColumn, cells: np.ndarray) -> pa.Array:
+    return _shaped(_scaled(column, cells), column.repeat)
+
+
+def _scaled(column: FitsColumn, cells: np.ndarray) -> np.ndarray:
+    if column.scale == 1 and column.zero == 0:
+        return cells
+    unsigned = _UNSIGNED.get((column.zero, cells.dtype.str))
+    if column.scale == 1 and unsigned:
+        # The standard stores unsigned integers with the highest bit flipped.
+        plain = np.dtype(f"u{cells.itemsize}")
+        highest_bit = plain.type(1 << (8 * cells.itemsize - 1))
+        return np.asarray(cells.astype(plain) ^ highest_bit).view(unsigned)
+    return np.asarray(cells * column.scale + column.zero)
+
+
+def _complex(column: FitsColumn, cells: np.ndarray) -> pa.Array:
+    return _shaped(cells, 2 * column.repeat)
+
+
+def _shaped(values: np.ndarray, repeat: int) -> pa.Array:
+    if repeat == 0:
+        return pa.nulls(len(values), pa.float64())
+    return to_arrow(values[:, 0] if repeat == 1 else values)
+
+
+def _written_number(column: FitsColumn, cells: np.ndarray) -> pa.Array:
+    """Numbers of an ASCII table; a blank cell is a null."""
+    words = np.char.strip(np.char.upper(cells)).tolist()
+    null = str(column.null).strip().upper().encode() if column.null is not None else b""
+    texts = [None if w in (b"", null) else w.decode().replace("D", "E") for w in words]
+    kind = pa.int64() if column.code == "i" else pa.float64()
+    try:
+        return pa.array(texts, pa.string()).cast(kind)
+    except pa.ArrowInvalid as error:
+        raise CatalogError(f"column {column.name!r}: {error}") from None
+
+
+_DECODERS: dict[str, Callable[[FitsColumn, np.ndarray], pa.Array]] = {
+    "A": _text,
+    "L": _logical,
+    "X": _bits,
+    **dict.fromkeys("BIJK", _integers),
+    **dict.fromkeys("ED", _floats),
+    **dict.fromkeys("CM", _complex),
+    "a": _text,
+    **dict.fromkeys("ifed", _written_number),
+}
+
+
+def decode_lists(column: FitsColumn, cells: np.ndarray, heap: bytes) -> pa.Array:
+    """Turn pairs of length and position in the heap into lists."""
+    if column.repeat == 0:
+        return pa.nulls(len(cells), pa.float64())
+    item = np.dtype({"L": "S1", "A": "S1", "B": ">u1", "I": ">i2", "J": ">i4", "K": ">i8",
+                     "E": ">f4", "D": ">f8"}.get(column.item, "V"))  # fmt: skip
+    if item.kind == "V":
+        raise CatalogError(f"column {column.name!r}: lists of {column.item!r} cannot be read")
+    ends = cells[:, 1] + cells[:, 0] * item.itemsize
+    if (cells < 0).any() or (ends > len(heap)).any():
+        raise CatalogError(f"column {column.name!r}: lists lie beyond the end of the file")
+    parts = [heap[start:end] for start, end in zip(cells[:, 1], ends, strict=True)]
+    if column.item == "A":
+        return pa.array([part.split(b"\0")[0].decode("latin-1") for part in parts], pa.string())
+    flat = np.frombuffer(b"".join(parts), item)
+    values = to_arrow(flat == b"T") if column.item == "L" else to_arrow(flat)
+    return pa.ListArray.from_arrays(np.concatenate([[0], np.cumsum(cells[:, 0])]), values)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from skyfill.catalog.column_info import ColumnInfo, Role
 from skyfill.catalog.ecsv_header import comment_infos
+from skyfill.catalog.fixed_width_cells import unescape
 from skyfill.catalog.provenance import PROVENANCE_KEY
-from skyfill.catalog.records import unescape
 from skyfill.errors import CatalogError
 
 # Our own keywords, beside TTYPEn, TFORMn, TUNITn, TUCDn, TCOMMn and TNULLn.

@@ -13,19 +13,17 @@ import pyarrow.compute as pc
 
 from skyfill.catalog import fits_header as keys
 from skyfill.catalog.column_info import ColumnInfo
+from skyfill.catalog.fixed_width_cells import NUMBERS, escape, escaped, number_cells, text_cells
+from skyfill.catalog.fixed_width_columns import (
+    Extent,
+    Spool,
+    StoredColumn,
+    encode_batch,
+    null_value,
+    open_spool,
+)
 from skyfill.catalog.format_contract import BatchWriter
 from skyfill.catalog.provenance import PROVENANCE_KEY
-from skyfill.catalog.records import (
-    NUMBERS,
-    Facts,
-    escape,
-    escaped,
-    null_value,
-    number_cells,
-    text_cells,
-)
-from skyfill.catalog.spool import Spool, open_spool
-from skyfill.catalog.stored import Stored, fill_rows, stored_columns
 from skyfill.catalog.table import schema_meta
 from skyfill.errors import CatalogError
 
@@ -46,7 +44,7 @@ def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[Batch
 def _write(stream: IO[bytes], spool: Spool) -> None:
     from astropy.io import fits
 
-    stored = stored_columns(spool, needs_null_value=True, text_bytes=_text_bytes)
+    stored = spool.stored_columns(needs_null_value=True, text_bytes=_text_bytes)
     rows = np.dtype([(f"f{k}", column.cell) for k, column in enumerate(stored)])
     header = fits.Header(_structure(stored, rows.itemsize, spool.n_rows))
     for n, column in enumerate(stored, start=1):
@@ -55,38 +53,38 @@ def _write(stream: IO[bytes], spool: Spool) -> None:
     stream.write(fits.PrimaryHDU().header.tostring().encode("ascii"))
     stream.write(header.tostring().encode("ascii"))
     for batch in spool.batches():
-        stream.write(fill_rows(batch, stored, rows, _encode).tobytes())
+        stream.write(encode_batch(batch, stored, rows, _encode).tobytes())
     stream.write(bytes(-spool.n_rows * rows.itemsize % _BLOCK_BYTES))
 
 
-def _encode(column: Stored, values: pa.Array) -> np.ndarray:
+def _encode(column: StoredColumn, values: pa.Array) -> np.ndarray:
     if pa.types.is_boolean(column.kind):
         return text_cells(pc.if_else(values, "T", "F"), 1)
     if pa.types.is_string(column.kind):
         words = values.cast(pa.string())
-        plain = words if column.facts.is_plain else escaped(words)
+        plain = words if column.extent.is_plain else escaped(words)
         return text_cells(plain, column.text_bytes, empty=" ")
     return number_cells(values, column.kind, _null(column))
 
 
-def _null(column: Stored) -> Any:
+def _null(column: StoredColumn) -> Any:
     if pa.types.is_integer(column.kind):
-        return null_value(column.kind, column.facts)
+        return null_value(column.kind, column.extent)
     return float("nan")
 
 
-def _form(column: Stored) -> str:
+def _form(column: StoredColumn) -> str:
     if pa.types.is_string(column.kind):
         return f"{column.text_bytes}A"
     letter = "L" if pa.types.is_boolean(column.kind) else _LETTERS[column.item]
     return letter if column.repeat is None else f"{column.repeat}{letter}"
 
 
-def _text_bytes(facts: Facts) -> int:
-    return facts.width if facts.is_plain else facts.width_escaped
+def _text_bytes(extent: Extent) -> int:
+    return extent.width if extent.is_plain else extent.width_escaped
 
 
-def _structure(stored: list[Stored], row_bytes: int, n_rows: int) -> list[tuple[str, Any]]:
+def _structure(stored: list[StoredColumn], row_bytes: int, n_rows: int) -> list[tuple[str, Any]]:
     return [
         ("XTENSION", "BINTABLE"),
         ("BITPIX", 8),
@@ -99,7 +97,7 @@ def _structure(stored: list[Stored], row_bytes: int, n_rows: int) -> list[tuple[
     ]
 
 
-def _column_cards(column: Stored, n: int) -> dict[str, Any]:
+def _column_cards(column: StoredColumn, n: int) -> dict[str, Any]:
     info = ColumnInfo.from_metadata(column.field.metadata).to_metadata()
     names = {
         "unit": "TUNIT",
@@ -110,15 +108,15 @@ def _column_cards(column: Stored, n: int) -> dict[str, Any]:
     }
     cards = {f"TTYPE{n}": _card_text(column.field.name), f"TFORM{n}": _form(column)}
     cards |= {f"{names[key]}{n}": _card_text(value) for key, value in info.items()}
-    if pa.types.is_integer(column.kind) and column.facts.n_null:
+    if pa.types.is_integer(column.kind) and column.extent.n_null:
         cards[f"TNULL{n}"] = _null(column)
     return cards | {f"{keys.KIND}{n}": _kind_word(column)}
 
 
-def _kind_word(column: Stored) -> str:
+def _kind_word(column: StoredColumn) -> str:
     """Name the column's type, which readers other than skyfill do not need."""
     kind = column.field.type
-    if pa.types.is_string(column.kind) and not column.facts.is_plain:
+    if pa.types.is_string(column.kind) and not column.extent.is_plain:
         return keys.ESCAPED
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     return str(kind) if plain else keys.AS_STORED

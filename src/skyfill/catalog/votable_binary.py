@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from skyfill.catalog.arrays import to_arrow
 from skyfill.catalog.file_io import open_bytes
-from skyfill.catalog.records import NUMBERS
+from skyfill.catalog.fixed_width_cells import NUMBERS
 from skyfill.errors import CatalogError
 
 STREAM_TAG = b'<STREAM encoding="base64">'

@@ -14,10 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog.column_info import ColumnInfo
+from skyfill.catalog.fixed_width_cells import NUMBERS, number_cells, text_cells
+from skyfill.catalog.fixed_width_columns import (
+    Extent,
+    Spool,
+    StoredColumn,
+    encode_batch,
+    open_spool,
+)
 from skyfill.catalog.format_contract import BatchWriter
-from skyfill.catalog.records import NUMBERS, Facts, number_cells, text_cells
-from skyfill.catalog.spool import Spool, open_spool
-from skyfill.catalog.stored import Stored, fill_rows, stored_columns
 from skyfill.catalog.table import META_PREFIX, schema_meta
 from skyfill.catalog.votable_binary import DATATYPES, END_TAGS, STREAM_TAG, row_layout
 from skyfill.errors import CatalogError
@@ -37,7 +42,7 @@ def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[Batch
 
 
 def _write(stream: IO[bytes], spool: Spool) -> None:
-    stored = stored_columns(spool, needs_null_value=False, text_bytes=_text_bytes)
+    stored = spool.stored_columns(needs_null_value=False, text_bytes=_text_bytes)
     stream.write(_head(spool, stored).encode())
     rows = row_layout([column.cell for column in stored])
     encoded = (_rows(batch, stored, rows) for batch in spool.batches())
@@ -46,24 +51,24 @@ def _write(stream: IO[bytes], spool: Spool) -> None:
     stream.write(END_TAGS)
 
 
-def _rows(batch: pa.RecordBatch, stored: list[Stored], rows: np.dtype) -> bytes:
-    filled = fill_rows(batch, stored, rows, _encode)
+def _rows(batch: pa.RecordBatch, stored: list[StoredColumn], rows: np.dtype) -> bytes:
+    filled = encode_batch(batch, stored, rows, _encode)
     lost = [pc.is_null(column).to_numpy(zero_copy_only=False) for column in batch.columns]
     filled["flags"] = np.packbits(np.stack(lost, axis=1), axis=1)
     return filled.tobytes()
 
 
-def _encode(column: Stored, values: pa.Array) -> np.ndarray:
+def _encode(column: StoredColumn, values: pa.Array) -> np.ndarray:
     kind = column.kind
     if pa.types.is_boolean(kind):
         return text_cells(pc.fill_null(pc.if_else(values, "T", "F"), "?"), 1)
     if not pa.types.is_string(kind):
         return number_cells(values, kind, float("nan") if pa.types.is_floating(kind) else 0)
     words = values.cast(pa.string())
-    return text_cells(words, column.text_bytes) if column.facts.is_plain else _wide(column, words)
+    return text_cells(words, column.text_bytes) if column.extent.is_plain else _wide(column, words)
 
 
-def _wide(column: Stored, words: pa.Array) -> np.ndarray:
+def _wide(column: StoredColumn, words: pa.Array) -> np.ndarray:
     """Give text as 16-bit characters."""
     cells = ["" if cell is None else cell for cell in words.to_pylist()]
     if any("\0" in cell for cell in cells):
@@ -74,14 +79,14 @@ def _wide(column: Stored, words: pa.Array) -> np.ndarray:
     return np.array([cell.encode("utf-16-be") for cell in cells], column.cell)
 
 
-def _text_bytes(facts: Facts) -> int:
-    return facts.width if facts.is_plain else 2 * facts.width_utf16
+def _text_bytes(extent: Extent) -> int:
+    return extent.width if extent.is_plain else 2 * extent.width_utf16
 
 
-def _datatype(column: Stored) -> tuple[str, str]:
+def _datatype(column: StoredColumn) -> tuple[str, str]:
     """Give the attributes datatype and arraysize."""
     if pa.types.is_string(column.kind):
-        word, width = ("char", 1) if column.facts.is_plain else ("unicodeChar", 2)
+        word, width = ("char", 1) if column.extent.is_plain else ("unicodeChar", 2)
         return word, str(column.text_bytes // width)
     word = "boolean" if pa.types.is_boolean(column.kind) else _DATATYPES[column.item]
     return word, "" if column.repeat is None else str(column.repeat)
@@ -99,7 +104,7 @@ def _base64_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
     yield binascii.b2a_base64(rest)
 
 
-def _head(spool: Spool, stored: list[Stored]) -> str:
+def _head(spool: Spool, stored: list[StoredColumn]) -> str:
     facts = {META_PREFIX + key: value for key, value in schema_meta(spool.schema).items()}
     columns = json.dumps([_own_facts(column) for column in stored])
     infos = "".join(_info(name, value) for name, value in {**facts, COLUMNS_KEY: columns}.items())
@@ -116,7 +121,7 @@ def _info(name: str, value: str) -> str:
     return f"<INFO name={_attribute(name)} value={_attribute(value)}/>\n"
 
 
-def _field(column: Stored) -> str:
+def _field(column: StoredColumn) -> str:
     info = ColumnInfo.from_metadata(column.field.metadata)
     datatype, size = _datatype(column)
     known = {"name": column.field.name, "datatype": datatype, "arraysize": size}
@@ -126,7 +131,7 @@ def _field(column: Stored) -> str:
     return f"<FIELD {attributes}><DESCRIPTION>{text}</DESCRIPTION></FIELD>\n"
 
 
-def _own_facts(column: Stored) -> dict[str, str]:
+def _own_facts(column: StoredColumn) -> dict[str, str]:
     """Give what FIELD has no place for, or not without loss."""
     info = ColumnInfo.from_metadata(column.field.metadata).to_metadata()
     kind = column.field.type
