@@ -1,12 +1,12 @@
-"""VOTable: the first table of the file.
+"""Read VOTable: the first table of the file.
 
-astropy reads the files of others as a whole (slowly: some 15 s per million rows); a file that
-skyfill wrote is read in pieces.
+Files that skyfill wrote are read batch by batch. All others go through astropy, which reads the
+whole file at once and takes about 15 s per million rows.
 """
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,15 @@ from skyfill.catalog.column_info import ColumnInfo, described
 from skyfill.catalog.file_io import open_bytes
 from skyfill.catalog.format_contract import Scan, chosen, sliced
 from skyfill.catalog.table import META_PREFIX, with_facts
-from skyfill.catalog.votable_binary import column_of, read_rows, row_type, split_head
-from skyfill.catalog.votable_write import COLUMNS_KEY, writer
+from skyfill.catalog.votable_binary2 import (
+    COLUMNS_KEY,
+    END_TAGS,
+    decode_column,
+    find_head,
+    read_rows,
+    row_layout,
+    writer,
+)
 from skyfill.errors import CatalogError
 
 __all__ = ["KIND", "scan", "writer"]
@@ -29,106 +36,85 @@ KIND = "VOTable"
 
 
 def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
-    """Open the first table: TABLEDATA, BINARY, BINARY2 or FITS inside."""
-    head = split_head(path, COLUMNS_KEY.encode())
-    if head is not None:
-        return _own_scan(path, _first_table(io.BytesIO(head)), columns, batch_rows)
-    with open_bytes(path) as stream:
-        element = _first_table(stream)
-    names = [str(field.name) for field in element.fields]
+    """Open the first table: TABLEDATA, BINARY, BINARY2 or embedded FITS."""
+    head = find_head(path)
+    with open_bytes(path) if head is None else io.BytesIO(head + END_TAGS) as stream:
+        table = _first_table(stream)
+    facts = _column_facts(table)
+    names = [fact["name"] for fact in facts]
     kept = [names.index(name) for name in chosen(names, columns)]
-    arrays = [_column(element, k) for k in kept]
-    schema = _schema(element, kept, arrays)
-    return Scan(schema, sliced(pa.RecordBatch.from_arrays(arrays, schema=schema), batch_rows))
+    if head is None:
+        arrays = [_column(table, k) for k in kept]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=_schema(table, facts, kept, arrays))
+        return Scan(batch.schema, sliced(batch, batch_rows))
+
+    def decoded(rows: np.ndarray) -> list[pa.Array]:
+        return [decode_column(rows, k, table.fields[k], facts[k].get("type")) for k in kept]
+
+    layout = row_layout(table.fields)
+    schema = _schema(table, facts, kept, decoded(np.zeros(0, layout)))
+    pieces = read_rows(path, len(head), layout, batch_rows)
+    batches = (pa.RecordBatch.from_arrays(decoded(piece), schema=schema) for piece in pieces)
+    return Scan(schema, batches)
 
 
 def _first_table(stream: Any) -> Any:
     from astropy.io import votable
 
     file = votable.parse(stream, verify="ignore")
-    element = next(file.iter_tables(), None)
-    if element is None or not element.fields:
+    table = next(file.iter_tables(), None)
+    if table is None or not table.fields:
         raise CatalogError("the VOTable holds no table with columns")
-    return element
+    return table
 
 
-def _own_scan(path: Path, element: Any, columns: Sequence[str] | None, batch_rows: int) -> Scan:
-    rows = row_type(element.fields)
-    names = list(_own_facts(element))
-    kept = [names.index(name) for name in chosen(names, columns)]
-    schema = _schema(element, kept, _own_columns(np.zeros(0, rows), element, kept))
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for piece in read_rows(path, rows, batch_rows):
-            yield pa.RecordBatch.from_arrays(_own_columns(piece, element, kept), schema=schema)
-
-    return Scan(schema, batches())
-
-
-def _own_facts(element: Any) -> dict[str, dict[str, str]]:
-    """Give what skyfill knew of the columns when it wrote the file, by name."""
-    infos = {info.name: info.value for info in element.infos}
-    return {facts["name"]: facts for facts in json.loads(infos.get(COLUMNS_KEY, "[]"))}
+def _column_facts(table: Any) -> list[dict[str, str]]:
+    """Return what is known of each column: from skyfill's own INFO, else from its FIELD."""
+    infos = {info.name: info.value for info in table.infos}
+    own = {facts["name"]: facts for facts in json.loads(infos.get(COLUMNS_KEY, "[]"))}
+    names = list(own) if len(own) == len(table.fields) else [str(f.name) for f in table.fields]
+    found = []
+    for name, field in zip(names, table.fields, strict=True):
+        stated = {key: str(getattr(field, key, None) or "") for key in ("unit", "ucd")}
+        stated["description"] = str(field.description or "")
+        found.append({**stated, "name": name, **own.get(name, {})})
+    return found
 
 
-def _own_columns(rows: np.ndarray, element: Any, kept: list[int]) -> list[pa.Array]:
-    facts = list(_own_facts(element).values())
-    arrays = [column_of(rows, k, element.fields[k]) for k in kept]
-    return [
-        array.cast(pa.type_for_alias(facts[k]["type"])) if "type" in facts[k] else array
-        for k, array in zip(kept, arrays, strict=True)
-    ]
-
-
-def _schema(element: Any, kept: list[int], arrays: list[pa.Array]) -> pa.Schema:
-    facts = _own_facts(element)
-    is_own = len(facts) == len(element.fields)
-    names = list(facts) if is_own else [str(field.name) for field in element.fields]
-    fields = [
-        described(pa.field(names[k], array.type), _info(element.fields[k], facts.get(names[k], {})))
-        for k, array in zip(kept, arrays, strict=True)
-    ]
-    infos = {str(info.name): str(info.value) for info in element.infos if info.name != COLUMNS_KEY}
+def _schema(
+    table: Any, facts: list[dict[str, str]], kept: list[int], arrays: list[pa.Array]
+) -> pa.Schema:
+    fields = []
+    for k, array in zip(kept, arrays, strict=True):
+        words = {key.encode(): word.encode() for key, word in facts[k].items() if word}
+        field = pa.field(facts[k]["name"], array.type)
+        fields.append(described(field, ColumnInfo.from_metadata(words)))
+    infos = {str(info.name): str(info.value) for info in table.infos if info.name != COLUMNS_KEY}
     ours = {key: value for key, value in infos.items() if key.startswith(META_PREFIX)}
     meta = {key.removeprefix(META_PREFIX): value for key, value in ours.items()}
     return pa.schema(fields, metadata=with_facts(pa.schema([]), meta))
 
 
-def _info(field: Any, own: dict[str, str]) -> ColumnInfo:
-    found = {
-        key: str(own.get(key) or getattr(field, key, None) or "")
-        for key in ColumnInfo.__dataclass_fields__
-    }
-    return ColumnInfo.from_metadata({k.encode(): v.encode() for k, v in found.items() if v})
-
-
-def _column(element: Any, k: int) -> pa.Array:
-    field = element.fields[k]
-    values = element.array[field.ID]
+def _column(table: Any, k: int) -> pa.Array:
+    """Convert a column that astropy has read."""
+    field = table.fields[k]
+    values = table.array[field.ID]
     is_text = field.datatype in ("char", "unicodeChar")
     if values.dtype == object and not is_text:
-        return _lists(values)
-    array = _text(values) if is_text else to_arrow(_real(values))
-    # Others have no common way to tell an empty string from a null; most mean a null.
+        lists = (to_arrow(np.ma.asarray(cell).reshape(-1)) for cell in values)
+        return pa.array([cells.to_pylist() for cells in lists])
+    if values.dtype.kind == "c":
+        values = np.ma.stack([values.real, values.imag], axis=-1)
+    array = _text(values) if is_text and values.ndim == 1 else to_arrow(values)
+    # Other programs cannot distinguish an empty string from a null; most mean a null.
     return pc.if_else(pc.equal(array, ""), None, array) if pa.types.is_string(array.type) else array
 
 
 def _text(values: Any) -> pa.Array:
-    """Text comes as words or as objects, of which some may be bytes or masked."""
-    if values.ndim > 1:
-        return to_arrow(values)
+    """Convert words or objects, some of which may be bytes or masked."""
     cells = zip(values.data.tolist(), np.ma.getmaskarray(values), strict=True)
-    return pa.array([None if lost else _word(cell) for cell, lost in cells], pa.string())
-
-
-def _word(cell: Any) -> str:
-    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
-
-
-def _real(values: Any) -> Any:
-    is_complex = values.dtype.kind == "c"
-    return np.ma.stack([values.real, values.imag], axis=-1) if is_complex else values
-
-
-def _lists(values: Any) -> pa.Array:
-    return pa.array([to_arrow(np.ma.asarray(cell).reshape(-1)).to_pylist() for cell in values])
+    words = (None if lost else cell for cell, lost in cells)
+    return pa.array(
+        [w.decode("utf-8", "replace") if isinstance(w, bytes) else w and str(w) for w in words],
+        pa.string(),
+    )
