@@ -108,7 +108,9 @@ def test_text_tables_with_blanks_are_read(text, tmp_path):
 
 
 def test_text_tables_with_blanks_are_not_written(tmp_path):
-    with pytest.raises(CatalogError, match="names no format to write; use .parquet, .fits"):
+    with pytest.raises(
+        CatalogError, match="no output format has this extension; use .parquet, .fits"
+    ):
         write_table(Table.from_columns({"J": [1]}), tmp_path / "t.txt")
 
 

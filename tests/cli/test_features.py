@@ -108,7 +108,7 @@ def test_a_file_that_is_not_there_and_a_bad_output_are_explained(tmp_path: Path)
     path.write_text("id,t,mag\n1,1,15\n")
     done = run(path, "-o", tmp_path / "out.xyz")
     assert done.exit_code == 2
-    assert "the extension names no format" in done.stderr
+    assert "no output format has this extension" in done.stderr
 
 
 def test_features_that_were_interrupted_are_finished_with_the_same_bytes(tmp_path, monkeypatch):

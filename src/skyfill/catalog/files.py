@@ -1,4 +1,4 @@
-"""Tables in and out, whatever the format: chosen by the content, then by the extension."""
+"""Read and write tables of any format, recognized by content or by extension."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -20,30 +20,20 @@ from skyfill.errors import CatalogError
 BATCH_ROWS = 1 << 17
 _TABLE_ROWS = 1 << 20
 
-# format -> module that holds `scan` and `writer`; imported on first use.
+# Modules that hold `scan` and `writer`, imported on first use.
 _MODULES = {
     "parquet": "skyfill.catalog.parquet",
     "fits": "skyfill.catalog.fits",
     "votable": "skyfill.catalog.votable",
     "csv": "skyfill.catalog.csv_table",
-    "blanks": "skyfill.catalog.blanks",
+    "whitespace": "skyfill.catalog.whitespace_table",
 }
 _EXTENSIONS = {
-    ".parquet": "parquet",
-    ".parq": "parquet",
-    ".pq": "parquet",
-    ".fits": "fits",
-    ".fit": "fits",
-    ".fts": "fits",
-    ".vot": "votable",
-    ".votable": "votable",
-    ".xml": "votable",
-    ".ecsv": "csv",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "blanks",
-    ".dat": "blanks",
-    ".tbl": "blanks",
+    "parquet": (".parquet", ".parq", ".pq"),
+    "fits": (".fits", ".fit", ".fts"),
+    "votable": (".vot", ".votable", ".xml"),
+    "csv": (".ecsv", ".csv", ".tsv"),
+    "whitespace": (".txt", ".dat", ".tbl"),
 }
 
 
@@ -53,22 +43,22 @@ def read_table(
     columns: Sequence[str] | None = None,
     schema: str | Path | Schema | None = None,
 ) -> Table:
-    r"""Read a table from Parquet, FITS, VOTable, ECSV, CSV or a text file with blanks.
+    r"""Read a table from Parquet, FITS, VOTable, ECSV, CSV or text separated by blanks.
 
     Parameters
     ----------
     path : str or path
-        The format is recognized by the content, else by the extension; gzip is unpacked.
+        The format is recognized by the content, else by the extension; gzip is decompressed.
     columns : sequence of str, optional
-        Read only these; Parquet and FITS then leave the others on disk.
+        Read only these; for Parquet and FITS the others stay on disk.
     schema : path or Schema, optional
-        Roles, units and sentinels to apply: a TOML file or what `read_schema` gives.
+        Roles, units and sentinels to apply: a TOML file or the result of `read_schema`.
 
     Returns
     -------
     Table
-        With null for NaN, masked cells and the null values that the format declares. Sentinels
-        are numbers like any other until a schema declares them.
+        NaN, masked cells and declared null values are null. A sentinel stays a number until a
+        schema declares it.
 
     Examples
     --------
@@ -86,10 +76,10 @@ def read_table(
 def read_batches(
     path: str | Path, *, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """Read a table piece by piece; memory is bounded by the size of a batch.
+    """Read a table batch by batch; the size of a batch bounds the memory.
 
-    The metadata of every batch's schema is that of the whole table. VOTable and text files with
-    blanks are read as a whole first, because the parsers beneath know no pieces.
+    The schema of every batch carries the metadata of the whole table. VOTables of other programs
+    and text separated by blanks are read whole first, because astropy cannot read them in parts.
 
     Examples
     --------
@@ -112,7 +102,7 @@ def _with_schema(table: Table, schema: str | Path | Schema, columns: Any) -> Tab
 def open_scan(
     path: str | Path, *, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
 ) -> Scan:
-    """Open a table to read it once in batches whose schema is known before the first.
+    """Open a table to read it once, in batches; their schema is known before the first.
 
     Examples
     --------
@@ -124,7 +114,7 @@ def open_scan(
     """
     path = Path(path)
     if batch_rows < 1:
-        raise CatalogError(f"a batch of {batch_rows} rows; ask for one row or more")
+        raise CatalogError(f"a batch of {batch_rows} rows is too small; ask for at least one row")
     module = import_module(_MODULES[format_of(path)])
     with reading(path, module.KIND):
         return plain_scan(path, module.KIND, module.scan(path, columns, batch_rows))
@@ -137,7 +127,7 @@ def write_table(
     provenance: Provenance | None = None,
     overwrite: bool = True,
 ) -> None:
-    """Write a table in the format that the extension names; it appears whole or not at all.
+    """Write a table in the format of the extension; it appears complete or not at all.
 
     Examples
     --------
@@ -164,19 +154,19 @@ def open_writer(
 ) -> Iterator[BatchWriter]:
     """Write a table batch by batch; on any error nothing is left behind.
 
-    Parquet and CSV are written as the batches come. FITS and VOTable, whose headers state the
-    width of text columns, keep the batches in a temporary file beside the target until the end.
+    Parquet and CSV are written as the batches come. FITS and VOTable state the width of text
+    columns in their headers, so batches wait in a temporary file beside the target until the end.
 
     Parameters
     ----------
     path : str or path
-        The extension names the format; ``.gz`` after it packs (not for Parquet).
+        The extension sets the format; a final ``.gz`` compresses (not for Parquet).
     schema : pyarrow.Schema
-        Of all batches, with the metadata to be written.
+        Schema of all batches, with the metadata to write.
     provenance : Provenance, optional
-        Replaces the one that `schema` may carry.
+        Replaces any provenance in `schema`.
     overwrite : bool
-        Whether a file of that name may be replaced.
+        Whether an existing file may be replaced.
 
     Examples
     --------
@@ -206,7 +196,7 @@ def open_writer(
 
 
 class _Checked:
-    """Gives every batch the table's metadata; refuses one with other columns."""
+    """Gives every batch the metadata of the table; refuses one with other columns."""
 
     def __init__(self, writer: BatchWriter, schema: pa.Schema) -> None:
         self._writer, self._schema = writer, schema
@@ -226,7 +216,7 @@ def _described(schema: pa.Schema) -> str:
 
 
 def format_of(path: Path) -> str:
-    """Name the format of an existing file: its first bytes decide, then its extension."""
+    """Recognize the format of an existing file by its first bytes, then by its extension."""
     start = first_bytes(path)
     if start.startswith(b"PAR1"):
         return "parquet"
@@ -236,12 +226,12 @@ def format_of(path: Path) -> str:
         return "votable"
     if start.startswith(b"# %ECSV"):
         return "csv"
-    found = _by_extension(path) or "blanks"
-    return "csv" if found == "blanks" and _is_delimited(start) else found
+    found = _by_extension(path) or "whitespace"
+    return "csv" if found == "whitespace" and _is_delimited(start) else found
 
 
 def _is_delimited(start: bytes) -> bool:
-    """Tell whether the first two lines have the same number of commas or of tabs."""
+    """Check whether the first two lines have the same number of commas or of tabs."""
     rows = (line for line in start.splitlines() if line.strip() and not line.startswith(b"#"))
     lines = list(itertools.islice(rows, 2))
     counts = [[line.count(mark) for line in lines] for mark in (b",", b"\t")]
@@ -249,17 +239,17 @@ def _is_delimited(start: bytes) -> bool:
 
 
 def _by_extension(path: Path) -> str | None:
-    name = path.name.lower().removesuffix(".gz")
-    return _EXTENSIONS.get(Path(name).suffix)
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    return next((name for name, known in _EXTENSIONS.items() if suffix in known), None)
 
 
 def _writable(path: Path) -> str:
     found = _by_extension(path)
     if path.is_dir():
         raise CatalogError(f"{path}: is a directory; give a file name")
-    if found is None or found == "blanks" or (found, path.suffix) == ("parquet", ".gz"):
+    if found is None or found == "whitespace" or (found, path.suffix) == ("parquet", ".gz"):
         raise CatalogError(
-            f"{path}: the extension names no format to write; use .parquet, .fits, .vot, .ecsv "
-            f"or .csv (all but the first may be followed by .gz)"
+            f"{path}: no output format has this extension; use .parquet, .fits, .vot, .ecsv or "
+            f".csv (all but the first may be followed by .gz)"
         )
     return found

@@ -1,4 +1,4 @@
-"""Text tables with blanks between the cells (also IPAC and CDS tables), read by astropy."""
+"""Text tables whose cells are separated by blanks, also IPAC and CDS tables, read by astropy."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ KIND = "text table"
 
 
 def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
-    """Read a text table as a whole; then give it in batches."""
+    """Read a whole text table; return it in batches."""
     from astropy.io import ascii as tables
 
     with open_bytes(path) as stream:
@@ -40,8 +40,8 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
 
 @contextmanager
 def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
-    """Refuse: blanks between cells keep neither units nor texts with blanks."""
-    raise CatalogError("text tables with blanks are only read; write .ecsv or .csv")
+    """Refuse: such a file keeps neither units nor text with blanks."""
+    raise CatalogError("tables separated by blanks cannot be written; write .ecsv or .csv")
     yield
 
 
@@ -55,7 +55,7 @@ def _layout(text: str) -> str:
 
 
 def _plain_layout(lines: list[str]) -> str:
-    """Names stand in the first row, in the comment above it, or nowhere."""
+    """Find column names in the first row, in the comment above it, or nowhere."""
     comments = [line for line in lines if line.startswith("#")]
     rows = [line.split() for line in lines if not line.startswith("#")]
     if comments and rows and len(comments[-1].lstrip("# ").split()) == len(rows[0]):
