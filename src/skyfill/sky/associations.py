@@ -1,0 +1,162 @@
+"""Associations of each base object with sources of any number of surveys, and their weights."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from skyfill.errors import CatalogError
+from skyfill.sky import association_kernels as kernels
+from skyfill.sky.ellipses import Sources
+from skyfill.sky.neighbors import Neighbors, find_neighbors
+from skyfill.sky.sphere import Floats, Rows, unit_vectors
+from skyfill.threads import map_threads
+
+__all__ = ["Associations", "Rest", "associate"]
+
+Rest = Literal["sum", "best", "ignore"]
+_REST = {"ignore": kernels.IGNORED, "best": kernels.BY_BEST, "sum": kernels.BY_SUM}
+# Candidates that one thread works on at a time.
+PART = 20_000
+MOST_ASSOCIATIONS = 200_000_000
+
+
+@dataclass(frozen=True)
+class Associations:
+    """All associations within reach of each base object; the first of each object is "none".
+
+    Attributes
+    ----------
+    starts : integer array of shape (n + 1,)
+        Those of base object i are ``starts[i]`` to ``starts[i + 1]``.
+    rows : integer array of shape (m, k)
+        Row of the source in each survey; -1 where the association has none.
+    log_weight : array of shape (m,)
+        Log of the density of the members' positions if they are one object over their density if
+        they are not; 0 for "none". Prior odds of having a counterpart are not in it.
+    """
+
+    starts: Rows
+    rows: np.ndarray
+    log_weight: Floats
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n_base(self) -> int:
+        """Number of base objects."""
+        return len(self.starts) - 1
+
+    @property
+    def base(self) -> Rows:
+        """Base object of each association."""
+        return np.repeat(np.arange(self.n_base), np.diff(self.starts))
+
+
+def associate(
+    base: Sources,
+    surveys: Sequence[Sources],
+    density: Floats,
+    radius_arcsec: Sequence[float | Floats],
+    *,
+    rest: Rest = "sum",
+) -> Associations:
+    """List every association within the radius of each base object and weigh it by position.
+
+    The weight is the Bayes factor of Budavari & Szalay (2008), generalized to ellipses, divided by
+    the number of sources that the surveys have over the whole sky at this density.
+
+    Parameters
+    ----------
+    density : array of shape (k,) or (n, k)
+        Sources per square arcsec of each survey, everywhere or around each base object.
+    radius_arcsec : sequence of k floats or arrays of shape (n,)
+        How far from the base object to look, by survey.
+    rest : {"sum", "best", "ignore"}
+        With two surveys or more, sources outside an association may still be one object among
+        themselves. ``sum`` weighs all ways to group them, ``best`` the likeliest set alone as
+        Salvato et al. (2018) do, ``ignore`` takes them for strangers.
+
+    Examples
+    --------
+    >>> from skyfill.sky.ellipses import circles
+    >>> x = Sources(np.array([10.0]), np.array([0.0]), circles([1.0]))
+    >>> o = Sources(np.array([10.0, 10.001]), np.zeros(2), circles([0.1, 0.1]))
+    >>> found = associate(x, [o], np.array([1e-3]), [5.0])
+    >>> found.rows.T, found.log_weight.round(2)
+    (array([[-1,  0,  1]], dtype=int32), array([ 0.  ,  5.06, -1.36]))
+    """
+    density = np.asarray(density, dtype=np.float64)
+    if not np.all(density > 0):
+        raise CatalogError("a density is 0 or negative; give the area that each survey covers")
+    log_density = np.ascontiguousarray(np.broadcast_to(np.log(density), (len(base), len(surveys))))
+    near = [
+        find_neighbors((base.ra_deg, base.dec_deg), (s.ra_deg, s.dec_deg), radius)
+        for s, radius in zip(surveys, radius_arcsec, strict=True)
+    ]
+    return _list(base, surveys, log_density, near, _REST[rest])
+
+
+def _list(
+    base: Sources,
+    surveys: Sequence[Sources],
+    log_density: Floats,
+    near: Sequence[Neighbors],
+    rest: int,
+) -> Associations:
+    told = (_frames(base), _shapes(base), log_density, _joined(near, surveys), _stacked(surveys))
+    counts = np.zeros(len(base), dtype=np.int64)
+    parts = _parts(np.sum([np.diff(found.starts) for found in near], axis=0))
+    map_threads(lambda part: kernels.count_sets(part.start, part.stop, *told, counts), parts)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    if starts[-1] > MOST_ASSOCIATIONS:
+        raise CatalogError(f"{starts[-1]} associations within the radius; choose a smaller radius")
+    rows = np.empty((starts[-1], len(surveys)), dtype=np.int32)
+    weight = np.empty(starts[-1])
+
+    def work(part: slice) -> None:
+        kernels.list_sets(part.start, part.stop, *told, starts, rows, weight, rest)
+
+    map_threads(work, parts)
+    return Associations(starts, rows, weight)
+
+
+def _parts(n_candidates: Rows) -> list[slice]:
+    """Cut the base objects into parts with about as much work each."""
+    work = np.cumsum(1 + n_candidates) // PART
+    cuts = np.flatnonzero(np.diff(work, prepend=0)) + 1
+    edges = np.unique([0, *cuts, len(work)]).tolist()
+    return [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def _joined(
+    near: Sequence[Neighbors], surveys: Sequence[Sources]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Chain the neighbors of all surveys; say where each list and each survey begins."""
+    sizes = [len(found) for found in near]
+    begins = np.concatenate([[0], np.cumsum(sizes)])
+    starts = np.stack([found.starts + at for found, at in zip(near, begins[:-1], strict=True)])
+    offsets = np.cumsum([0, *map(len, surveys)])[:-1]
+    rows = near[0].rows if len(near) == 1 else np.concatenate([found.rows for found in near])
+    return starts, rows, offsets
+
+
+def _stacked(surveys: Sequence[Sources]) -> tuple[Floats, Floats]:
+    vectors = np.concatenate([unit_vectors(s.ra_deg, s.dec_deg) for s in surveys])
+    return vectors, np.concatenate([_shapes(s) for s in surveys])
+
+
+def _frames(base: Sources) -> Floats:
+    """Sines and cosines of right ascension and declination."""
+    ra, dec = np.radians(base.ra_deg), np.radians(base.dec_deg)
+    return np.stack([np.sin(ra), np.cos(ra), np.sin(dec), np.cos(dec)], axis=1)
+
+
+def _shapes(sources: Sources) -> Floats:
+    """Inverse covariance, log of its determinant, and largest variance of each source."""
+    east, both, north = sources.cov.T
+    det = east * north - both**2
+    inverse = (north / det, -both / det, east / det)
+    return np.stack([*inverse, -np.log(det), sources.variance], axis=1)
