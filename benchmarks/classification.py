@@ -19,11 +19,11 @@ from class_rivals import METHODS, TITLES
 from class_tables import TABLES
 from report import header, print_table
 from rivals import AbsentError
+from skyfill.classify.training_set import label_texts, read_labels
 from skyfill.evaluate import hide_cells
 from skyfill.evaluate.class_comparison import ClassComparison, OutOfFold
 from skyfill.evaluate.class_tables import class_table
 from skyfill.evaluate.classification import cross_validate
-from skyfill.evaluate.folds import as_codes
 
 SCORES = {"macro_f": "macro F1", "weighted_f": "weighted F1", "log_loss": "log loss", "ece": "ECE"}
 # Class whose F1 is shown by itself, where a table has it.
@@ -35,7 +35,7 @@ def compare(key, options):
     runs, absent = [], set()
     for repeat in range(options.repeats):
         table = TABLES[key](repeat)
-        codes, classes = as_codes(table.y)
+        labels = read_labels(label_texts(table.y))
         for name in options.methods:
             if name in absent:
                 continue
@@ -48,7 +48,10 @@ def compare(key, options):
                 print(f"{TITLES[name]}: skipped ({reason})\n", flush=True)
     titles = [TITLES[name] for name in options.methods]
     runs.sort(key=lambda run: titles.index(run.method))
-    return table, ClassComparison(classes, codes, tuple(runs), np.arange(len(codes)))
+    codes = labels.codes
+    return table, ClassComparison(
+        tuple(labels.classes), codes, tuple(runs), np.flatnonzero(labels.known)
+    )
 
 
 def place(key, name, repeat, options):

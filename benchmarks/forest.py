@@ -37,7 +37,7 @@ def macho(n_rows):
 
 
 def skyfill_scorer(model, threads):
-    from skyfill.classify.forest import flatten_boosting, flatten_forest
+    from skyfill.classify.sklearn_trees import flatten_boosting, flatten_forest
 
     flat = (flatten_forest if hasattr(model, "estimators_") else flatten_boosting)(model)
 

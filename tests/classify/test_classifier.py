@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skyfill.classify import CatalogClassifier
-from skyfill.classify.growing import deal_folds
 from skyfill.classify.views import VIEWS, Facts, choose_contrasts
 from skyfill.errors import DataError
 from skyfill.impute import NetworkImputer
@@ -142,15 +141,6 @@ def test_a_class_with_few_objects_is_learned(method, count):
     out = found.out_of_fold_
     if method == "both":
         assert np.isnan(out).all(axis=1).sum() == (count == 1)
-
-
-def test_every_class_is_dealt_evenly_to_folds():
-    y = np.repeat([0, 1, 2, 3], [20, 7, 2, 1])
-    fold = deal_folds(y, 5, np.random.default_rng(0))
-    for c in range(3):
-        counts = np.bincount(fold[y == c], minlength=5)
-        assert counts.max() - counts.min() <= 1
-    assert fold[-1] == -1
 
 
 def test_calibrated_probabilities_keep_their_promise():

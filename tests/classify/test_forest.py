@@ -10,8 +10,9 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 
-from skyfill.classify.forest import FlatForest, flatten_boosting, flatten_forest
-from skyfill.classify.forest_pack import Strike, Walk, _pack_nodes
+from skyfill.classify.forest import FlatForest
+from skyfill.classify.forest_layout import Strike, Walk, _pack_nodes
+from skyfill.classify.sklearn_trees import flatten_boosting, flatten_forest
 from skyfill.errors import DataError
 
 STUMP = {

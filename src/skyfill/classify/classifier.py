@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from skyfill.classify.fitting import Training, fit_scorer
-from skyfill.classify.growing import METHODS, Growth, recipes_for
-from skyfill.classify.labels import Labels, read_labels
+from skyfill.classify.ensemble import METHODS, Training, fit_scorer, recipes_for
 from skyfill.classify.prior import as_prior, estimate_prior, shift_prior
 from skyfill.classify.scorer import N_DRAWS, Scores
+from skyfill.classify.sklearn_trees import Growth
+from skyfill.classify.training_set import Labels, read_labels
 from skyfill.classify.views import VIEWS, Array
 from skyfill.errors import DataError
 from skyfill.impute import NetworkImputer

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skyfill.classify import forest_kernels as kernels
-from skyfill.classify.forest_checks import KINDS, TYPES, Arrays, check, shape_of, typed
-from skyfill.classify.forest_pack import Packed, Trees, pack
+from skyfill.classify.forest_layout import Packed, Trees, pack
 from skyfill.errors import DataError
 from skyfill.threads import map_rows
 
-LARGEST = kernels.LARGEST
+Arrays = Mapping[str, NDArray[Any]]
+KINDS = ("mean", "boost")
+MAX_NODES = 1 << 26
+MAX_FEATURES = 1 << 14
+MAX_CLASSES = 1 << 12
+MAX_SCORE = 1e9
+TYPES = {
+    "shape": np.int64,
+    "starts": np.int64,
+    "feature": np.int32,
+    "threshold": np.float64,
+    "missing_left": np.uint8,
+    "target": np.int32,
+    "values": np.float32,
+    "baseline": np.float64,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,87 +97,94 @@ class FlatForest(Trees):
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> FlatForest:
         """Build from `arrays()`; ValueError where they are hostile or damaged."""
-        checked = {name: typed(arrays, name) for name in TYPES}
-        n_features, n_classes, kind = shape_of(checked.pop("shape"))
+        checked = {name: _typed(arrays, name) for name in TYPES}
+        n_features, n_classes, kind = _shape_of(checked.pop("shape"))
         forest = cls(n_features, n_classes, KINDS[kind], **checked)
-        check(forest)
+        _check(forest)
         # Packed now: a tree that is too deep is found here, not when it is used.
         _ = forest.packed
         return forest
 
 
-class _Tree(NamedTuple):
-    """One tree as it was grown; `value` has one row per node."""
-
-    left: NDArray[Any]
-    right: NDArray[Any]
-    feature: NDArray[Any]
-    threshold: NDArray[Any]
-    missing_left: NDArray[Any]
-    value: NDArray[Any]
+def _check(forest: Trees) -> None:
+    """Raise ValueError unless every walk ends at a leaf and gives probabilities."""
+    _check_sizes(forest)
+    _check_walks(forest)
+    _check_values(forest)
 
 
-def flatten_forest(forest: Any) -> FlatForest:
-    """Flatten a fitted `RandomForestClassifier` or `ExtraTreesClassifier` of scikit-learn."""
-    if forest.n_outputs_ != 1:
-        raise ValueError("a forest with several outputs cannot be flattened; fit one per output")
-    trees = (_forest_tree(estimator.tree_) for estimator in forest.estimators_)
-    shape = (forest.n_features_in_, forest.n_classes_, KINDS.index("mean"))
-    return _flatten(shape, trees, np.zeros(0))
+def _typed(arrays: Arrays, name: str) -> NDArray[Any]:
+    """Take one array; ValueError where its type or number of axes is not what it must be."""
+    if name not in arrays:
+        raise ValueError(f"the forest lacks the array {name!r}")
+    array = np.asarray(arrays[name])
+    if array.dtype != TYPES[name] or array.ndim != (2 if name == "values" else 1):
+        raise ValueError(f"array {name!r} of the forest has the wrong type or shape")
+    return np.ascontiguousarray(array)
 
 
-def flatten_boosting(boosting: Any) -> FlatForest:
-    """Flatten a fitted `HistGradientBoostingClassifier` whose features are all numbers."""
-    if boosting.is_categorical_ is not None and np.any(boosting.is_categorical_):
-        raise ValueError("a boosting with categorical features cannot be flattened")
-    trees = (_boosting_tree(tree.nodes) for step in boosting._predictors for tree in step)
-    shape = (boosting.n_features_in_, len(boosting.classes_), KINDS.index("boost"))
-    return _flatten(shape, trees, boosting._baseline_prediction.astype(np.float64).ravel())
+def _shape_of(shape: NDArray[np.int64]) -> tuple[int, int, int]:
+    """Take the numbers of features and classes and the kind, all within bounds."""
+    bounds = (MAX_FEATURES, MAX_CLASSES, len(KINDS) - 1)
+    if len(shape) != 3 or not (shape >= (1, 1, 0)).all() or not (shape <= bounds).all():
+        raise ValueError(f"the forest's shape {shape.tolist()} is out of bounds {bounds}")
+    return int(shape[0]), int(shape[1]), int(shape[2])
 
 
-def _forest_tree(tree: Any) -> _Tree:
-    shares = tree.value[:, 0, :] / tree.value[:, 0, :].sum(axis=1, keepdims=True)
-    left, right = tree.children_left.astype(np.int64), tree.children_right.astype(np.int64)
-    missing = np.asarray(tree.missing_go_to_left).astype(np.uint8)
-    return _Tree(left, right, tree.feature, tree.threshold, missing, shares)
+def _check_sizes(forest: Trees) -> None:
+    n = len(forest.feature)
+    starts = forest.starts
+    per_node = (forest.threshold, forest.missing_left, forest.target)
+    if not 0 < n <= MAX_NODES or any(len(array) != n for array in per_node):
+        raise ValueError("the arrays of the forest's nodes differ in length or are too long")
+    if len(starts) < 2 or len(starts) > n + 1 or starts[0] != 0 or starts[-1] != n:
+        raise ValueError("the trees do not cover the nodes")
+    # Compared, not subtracted: the difference of hostile numbers would wrap around.
+    if not (starts[1:] > starts[:-1]).all():
+        raise ValueError("a tree without nodes")
+    n_scores = 0 if forest.kind == "mean" else (1 if forest.n_classes == 2 else forest.n_classes)
+    width = forest.n_classes if forest.kind == "mean" else 1
+    if len(forest.baseline) != n_scores or forest.values.shape[1] != width:
+        raise ValueError("values or baseline do not fit the number of classes")
+    if n_scores and (len(starts) - 1) % n_scores:
+        raise ValueError("a boosting needs equally many trees for every class")
 
 
-def _boosting_tree(nodes: NDArray[Any]) -> _Tree:
-    leaf = nodes["is_leaf"].astype(bool)
-    left, right = (np.where(leaf, -1, nodes[name].astype(np.int64)) for name in ("left", "right"))
-    missing = nodes["missing_go_to_left"].astype(np.uint8)
-    value = nodes["value"][:, None]
-    return _Tree(left, right, nodes["feature_idx"], nodes["num_threshold"], missing, value)
+def _check_walks(forest: Trees) -> None:
+    """Every node but the roots has one parent, which stands before it: all walks end at leaves."""
+    feature, target = forest.feature, forest.target
+    split = feature >= 0
+    if not ((feature >= -1) & (feature < forest.n_features)).all():
+        raise ValueError("a split looks at a feature that does not exist")
+    if not (forest.missing_left <= 1).all():
+        raise ValueError("missing_left must be 0 or 1")
+    if not ((target >= 0) & (target < np.where(split, len(feature), len(forest.values)))).all():
+        raise ValueError("a child or a leaf's value is out of range")
+    node = np.flatnonzero(split)
+    tree_end = forest.starts[np.searchsorted(forest.starts, node, side="right")]
+    if not ((target[node] > node + 1) & (target[node] < tree_end)).all():
+        raise ValueError("a child must follow its parent within its tree")
+    parents = np.bincount(node + 1, minlength=len(feature))
+    parents += np.bincount(target[node], minlength=len(feature))
+    parents[forest.starts[:-1]] += 1
+    if not (parents == 1).all():
+        raise ValueError("every node of a tree must have one parent")
 
 
-def _flatten(
-    shape: tuple[int, int, int], trees: Iterable[_Tree], baseline: NDArray[np.float64]
-) -> FlatForest:
-    parts = [_in_order(tree) for tree in trees]
-    sizes = [len(tree.feature) for tree in parts]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    joined = _Tree(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    leaf = joined.left < 0
-    target = joined.right + np.repeat(starts[:-1], sizes)
-    values, places = np.unique(joined.value[leaf].astype(np.float32), axis=0, return_inverse=True)
-    target[leaf] = places.ravel()
-    arrays = {
-        "shape": np.array(shape),
-        "starts": starts,
-        "feature": np.where(leaf, -1, joined.feature),
-        # An infinite threshold parts the gaps from all values; so does the largest number.
-        "threshold": np.where(leaf, 0.0, np.clip(joined.threshold, -LARGEST, LARGEST)),
-        "missing_left": np.where(leaf, 0, joined.missing_left),
-        "target": target,
-        "values": values,
-        "baseline": baseline,
-    }
-    return FlatForest.from_arrays({name: arrays[name].astype(TYPES[name]) for name in TYPES})
+def _check_values(forest: Trees) -> None:
+    for name in ("threshold", "values", "baseline"):
+        if not np.isfinite(getattr(forest, name)).all():
+            raise ValueError(f"{name} must be finite")
+    if (
+        forest.kind == "boost"
+        and max(_largest(forest.values), _largest(forest.baseline)) > MAX_SCORE
+    ):
+        raise ValueError(f"scores beyond {MAX_SCORE} would overflow")
+    if forest.kind == "mean":
+        sums = forest.values.sum(axis=1, dtype=np.float64)
+        if (forest.values < 0).any() or (abs(sums - 1) > 1e-5).any():
+            raise ValueError("the shares of a leaf must not be negative and must add up to 1")
 
 
-def _in_order(tree: _Tree) -> _Tree:
-    order = kernels.depth_first(tree.left, tree.right)
-    place = np.empty(len(order) + 1, np.int64)
-    place[order], place[-1] = np.arange(len(order)), -1
-    moved = _Tree(*(column[order] for column in tree))
-    return moved._replace(left=place[moved.left], right=place[moved.right])
+def _largest(array: NDArray[Any]) -> float:
+    return float(abs(array).max(initial=0.0))

@@ -13,7 +13,7 @@ from skyfill.classify.calibration import KINDS, Calibration
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.outlier import OutlierRule, check_rule
 from skyfill.classify.prior import shift_prior
-from skyfill.classify.views import VIEWS, Array, Facts, look, width
+from skyfill.classify.views import VIEWS, Array, Facts, gather_facts, width
 from skyfill.errors import DataError
 from skyfill.network import MixtureNetwork
 from skyfill.network._array import as_table
@@ -155,7 +155,7 @@ class Scorer:
         views = [member.view for member in self.members]
         for start in range(0, len(X), ROWS_AT_ONCE):
             rows = X[start : start + ROWS_AT_ONCE]
-            facts = look(self.network, rows, views, likelihood=seen is not None)
+            facts = gather_facts(self.network, rows, views, likelihood=seen is not None)
             parts.append(self._weigh(facts))
             if seen is not None and facts.seen is not None:
                 seen.append(facts.seen)

@@ -90,7 +90,7 @@ def width(view: str, network: MixtureNetwork, contrasts: Array) -> int:
     return p + more.get(view, p)
 
 
-def look(
+def gather_facts(
     network: MixtureNetwork, X: Array, views: Iterable[str], *, likelihood: bool = False
 ) -> Facts:
     """Collect what the views need of each row, and, if asked for, how likely it is.
@@ -100,7 +100,7 @@ def look(
     >>> from skyfill.network import learn_mixture
     >>> X = np.column_stack([np.arange(20.0), np.arange(20.0) / 2])
     >>> network = learn_mixture(X, n_components=1, n_fits=1).network
-    >>> look(network, np.array([[10.0, np.nan]]), ["gaps"]).filled.round()
+    >>> gather_facts(network, np.array([[10.0, np.nan]]), ["gaps"]).filled.round()
     array([[10.,  5.]])
     """
     components = "components" in views

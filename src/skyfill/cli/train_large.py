@@ -134,7 +134,7 @@ def learn_large(
     how
         `tell`, and what `skyfill.model.train` takes.
     """
-    from skyfill.classify.features import check_features
+    from skyfill.classify.training_set import check_features
     from skyfill.model.training import describe_features
 
     # Before anything is read: it may take long.

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skyfill.classify.training_set import label_texts, read_labels
 from skyfill.errors import DataError
 from skyfill.evaluate.classification import seeded
-from skyfill.evaluate.folds import UNKNOWN, as_codes
 from skyfill.impute import (
     ForestImputer,
     GaussianMixtureImputer,
@@ -55,12 +55,11 @@ class FilledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Learn to fill from all rows and to classify from the labelled ones."""
         seed = 0 if self.random_state is None else self.random_state
-        codes, classes = as_codes(y)
-        self.classes_ = np.array(classes)
+        labels = read_labels(label_texts(y))
+        self.classes_ = labels.classes
         self.imputer_ = seeded(clone(self.imputer), seed).fit(X)
-        known = codes != UNKNOWN
-        filled = np.asarray(self.imputer_.transform(X))[known]
-        self.classifier_ = seeded(clone(self.classifier), seed).fit(filled, codes[known])
+        filled = np.asarray(self.imputer_.transform(X))[labels.known]
+        self.classifier_ = seeded(clone(self.classifier), seed).fit(filled, labels.codes)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyfill.classify.training_set import Labels, deal_folds, label_texts, read_labels
 from skyfill.errors import DataError
 from skyfill.evaluate.class_comparison import ClassComparison, OutOfFold
 from skyfill.evaluate.class_scores import Array, Codes
-from skyfill.evaluate.folds import UNKNOWN, as_codes, check_foldable, deal_folds
 from skyfill.impute import as_numbers
 
 Factory = Callable[[], Any]
@@ -70,26 +70,27 @@ def cross_validate(
     >>> found.mean("accuracy", "bayes").value > 0.9
     True
     """
-    numbers, _ = as_numbers(X)
-    codes, classes = as_codes(y)
-    _check(numbers, codes, methods, repeats)
-    check_foldable(codes, classes, folds)
+    numbers, labels = as_numbers(X).X, read_labels(label_texts(y))
+    _check(numbers, labels, methods, repeats, folds)
     seed = int(np.random.default_rng(rng).integers(2**31))
-    plan = list(_plan(codes, folds, repeats, seed))
-    trial = _Trial(numbers, codes, classes)
+    plan = list(_plan(labels, folds, repeats, seed))
+    trial = _Trial(numbers, labels)
     runs = []
     for place, (name, factory) in enumerate(methods.items()):
         steps = _told(plan, progress, place, (len(methods), name))
         runs += trial.run(name, factory, steps)
     if progress:
         progress(len(plan) * len(methods), len(plan) * len(methods), "")
-    rows = np.flatnonzero(codes != UNKNOWN)
-    return ClassComparison(classes, codes[rows], tuple(runs), rows)
+    return ClassComparison(
+        tuple(labels.classes), labels.codes, tuple(runs), np.flatnonzero(labels.known)
+    )
 
 
-def _plan(codes: Codes, folds: int, repeats: int, seed: int) -> Iterator[Fold]:
+def _plan(labels: Labels, folds: int, repeats: int, seed: int) -> Iterator[Fold]:
     for repeat in range(repeats):
-        dealt = deal_folds(codes, folds, np.random.default_rng([seed, repeat]))
+        dealt = np.full(len(labels.known), -1)
+        rng = np.random.default_rng([seed, repeat])
+        dealt[labels.known] = deal_folds(labels.codes, folds, rng)
         for fold in range(folds):
             yield Fold(repeat, np.flatnonzero(dealt != fold), np.flatnonzero(dealt == fold))
 
@@ -108,41 +109,41 @@ class _Trial(NamedTuple):
     """The objects that all methods are tried on."""
 
     X: Array
-    codes: Codes
-    classes: tuple[str, ...]
+    labels: Labels
 
     def run(self, name: str, factory: Factory, plan: Iterable[Fold]) -> list[OutOfFold]:
         """Gather the folds of each repeat."""
         found: dict[int, Array] = {}
         seconds: dict[int, Array] = {}
         for step, fold in enumerate(plan):
-            shape = (len(self.codes), len(self.classes))
+            shape = (len(self.X), len(self.labels.classes))
             p = found.setdefault(fold.repeat, np.full(shape, np.nan))
             p[fold.test], spent = self._fold(factory, fold, step)
             seconds[fold.repeat] = seconds.get(fold.repeat, np.zeros(2)) + spent
-        known = self.codes != UNKNOWN
+        known = self.labels.known
         return [OutOfFold(name, r, p[known], *map(float, seconds[r])) for r, p in found.items()]
 
     def _fold(self, factory: Factory, fold: Fold, step: int) -> tuple[Array, Array]:
         model = seeded(factory(), step)
         rows = fold.train
         if not _learns_unlabeled(model):
-            rows = rows[self.codes[rows] != UNKNOWN]
+            rows = rows[self.labels.known[rows]]
         start = time.perf_counter()
-        model.fit(self.X[rows], self._labels(rows))
+        model.fit(self.X[rows], self._words(rows))
         fitted = time.perf_counter()
         p = np.asarray(model.predict_proba(self.X[fold.test]))
         done = time.perf_counter()
         return self._aligned(p, model), np.array([fitted - start, done - fitted])
 
-    def _labels(self, rows: Codes) -> NDArray[Any]:
-        words = np.array([*self.classes, None], dtype=object)[self.codes[rows]]
-        return words if None in words else words.astype(str)
+    def _words(self, rows: Codes) -> NDArray[Any]:
+        words = np.full(len(self.X), None, dtype=object)
+        words[self.labels.known] = self.labels.classes[self.labels.codes]
+        return words[rows] if None in words[rows] else words[rows].astype(str)
 
     def _aligned(self, p: Array, model: Any) -> Array:
         """Put the columns in the order of all classes; a class that was not learned has 0."""
-        out = np.zeros((len(p), len(self.classes)))
-        out[:, [self.classes.index(str(name)) for name in model.classes_]] = p
+        out = np.zeros((len(p), len(self.labels.classes)))
+        out[:, np.searchsorted(self.labels.classes, [str(name) for name in model.classes_])] = p
         if not np.isfinite(p).all():
             raise DataError(f"{type(model).__name__} gave probabilities that are not numbers")
         return out
@@ -165,10 +166,22 @@ def seeded(model: Any, seed: int) -> Any:
     return model.set_params(**mine) if mine else model
 
 
-def _check(X: Array, codes: Codes, methods: Mapping[str, Factory], repeats: int) -> None:
+def _check(
+    X: Array, labels: Labels, methods: Mapping[str, Factory], repeats: int, folds: int
+) -> None:
+    """Refuse what cannot be compared, and labels from which a fold would have nothing to learn."""
     if not methods:
         raise DataError("no methods to compare; give at least one")
     if repeats < 1:
         raise DataError(f"repeats must be at least 1, not {repeats}")
-    if len(codes) != len(X):
-        raise DataError(f"{len(codes)} labels for {len(X)} rows; give one for each row")
+    if len(labels.known) != len(X):
+        raise DataError(f"{len(labels.known)} labels for {len(X)} rows; give one for each row")
+    for name, count in zip(labels.classes, np.bincount(labels.codes), strict=True):
+        if count < 2:
+            raise DataError(
+                f"class {str(name)!r} has 1 object: without it nothing is left to learn the class "
+                "from; merge the class with another or drop it"
+            )
+    n = len(labels.codes)
+    if not 2 <= folds <= n:
+        raise DataError(f"{folds} folds for {n} labelled objects; ask for 2 to {n}")

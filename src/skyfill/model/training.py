@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skyfill.catalog import Table
-from skyfill.classify.features import check_class_features, check_features
-from skyfill.classify.labels import label_texts
+from skyfill.classify.training_set import check_class_features, check_features, label_texts
 from skyfill.model.pipeline import Feature, Model
 from skyfill.network import learn_mixture
 from skyfill.network.mixture.learn import LearnedMixture

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from skyfill.classify.binning import MOST_BINS, find_bins
-from skyfill.classify.forest import flatten_boosting
+from skyfill.classify.sklearn_trees import MOST_BINS, find_bins, flatten_boosting
 
 OPTIONS = {"max_iter": 20, "max_leaf_nodes": 8, "early_stopping": False, "random_state": 0}
 values = st.floats(-1e300, 1e300) | st.just(np.nan)

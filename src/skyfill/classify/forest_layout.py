@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.classify import forest_kernels as kernels
-from skyfill.classify import quick_kernels as quick
 
 # A walk takes as many steps as the tree is deep; grown trees have a few dozen levels.
 MAX_DEPTH = 4096
@@ -96,7 +95,7 @@ class Walk:
 
     def add(self, X: NDArray[np.float64], total: NDArray[np.float64]) -> None:
         """Add what each row finds at its leaves to its totals."""
-        ranks = self.ranking.rank(X, kernels.LANES, kernels.TOP)
+        ranks = self.ranking.rank(X, kernels.WALK_LANES, kernels.WALK_TOP)
         trees = self.trees
         kernels.walk_rows(ranks, trees.starts, self.depths, self.nodes, trees.values, total)
 
@@ -115,10 +114,10 @@ class Strike:
     def add(self, X: NDArray[np.float64], total: NDArray[np.float64]) -> None:
         """Add what each row finds at its leaves to its totals."""
         n, n_totals = total.shape
-        sums = np.zeros((-(-n // quick.LANES), n_totals, quick.LANES))
-        ranks = self.ranking.rank(X, quick.LANES, quick.TOP)
+        sums = np.zeros((-(-n // kernels.STRIKE_LANES), n_totals, kernels.STRIKE_LANES))
+        ranks = self.ranking.rank(X, kernels.STRIKE_LANES, kernels.STRIKE_TOP)
         splits = (self.starts, self.columns, self.cuts, self.masks)
-        quick.strike_rows(ranks, *splits, quick.FIRST, self.values, sums)
+        kernels.strike_rows(ranks, *splits, kernels.FIRST_BIT, self.values, sums)
         total += sums.transpose(0, 2, 1).reshape(-1, n_totals)[:n]
 
 
@@ -138,15 +137,15 @@ def _pack_small(
     trees: Trees, ranking: Ranking, column: NDArray[np.int64], rank: NDArray[np.uint32]
 ) -> Strike | None:
     """Pack a boosting of small trees with few cuts; None where it is not one."""
-    if trees.kind != "boost" or rank.max(initial=0) >= quick.TOP:
+    if trees.kind != "boost" or rank.max(initial=0) >= kernels.STRIKE_TOP:
         return None
     split = trees.feature >= 0
     masks, leaves = np.empty(len(split), np.uint8), np.empty(len(split), np.int64)
-    if not quick.mark_leaves(split, trees.target, trees.starts, masks, leaves):
+    if not kernels.mark_leaves(split, trees.target, trees.starts, masks, leaves):
         return None
     n_trees = len(trees.starts) - 1
     tree = np.repeat(np.arange(n_trees), np.diff(trees.starts))
-    values = np.zeros((n_trees, quick.LEAVES), np.float32)
+    values = np.zeros((n_trees, kernels.LEAVES), np.float32)
     values[tree[~split], leaves[~split]] = trees.values[trees.target[~split], 0]
     starts = np.concatenate([[0], np.cumsum(split)])[trees.starts]
     cuts = rank[split].astype(np.uint8)

@@ -1,0 +1,152 @@
+"""A training set: labels of its rows, the folds they are dealt to, columns not to be learned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyfill.catalog import Role, Table, with_guessed_roles
+from skyfill.errors import CatalogError, DataError
+
+Codes = NDArray[np.intp]
+# Positions and identifiers would be learned by heart; labels are what is to be found out.
+NO_FEATURES = (Role.IDENTIFIER, Role.POSITION, Role.LABEL, Role.REASON)
+
+
+class Labels(NamedTuple):
+    """Labels of the rows that have one.
+
+    `known` marks those rows of the table; `codes` are places in `classes`.
+    """
+
+    known: NDArray[np.bool_]
+    codes: Codes
+    classes: NDArray[Any]
+
+
+def read_labels(y: Any) -> Labels:
+    """Find the rows with a label, and the classes; blanks around a label do not count.
+
+    A label that is None, NaN or blank is missing.
+
+    Examples
+    --------
+    >>> labels = read_labels(["RRL", None, "QSO", " ", "RRL "])
+    >>> labels.known.tolist(), labels.codes.tolist(), labels.classes.tolist()
+    ([True, False, True, False, True], [1, 0, 1], ['QSO', 'RRL'])
+    """
+    from sklearn.utils.multiclass import check_classification_targets
+
+    given = _stripped(np.asarray(y.to_pylist() if hasattr(y, "to_pylist") else y))
+    known = ~np.array([_is_gap(value) for value in given.tolist()], bool)
+    values = given[known]
+    if not len(values):
+        raise DataError("no row has a class label; give labels for two classes at least")
+    if values.dtype == object:
+        values = _of_one_type(values)
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise DataError("Input y contains infinity, which is no class")
+    check_classification_targets(values)
+    classes, codes = np.unique(values, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"all labels are of one class, {classes[0]!s}: a classifier needs two classes or more"
+        )
+    return Labels(known, codes.ravel(), classes)
+
+
+def label_texts(values: Iterable[Any]) -> NDArray[Any]:
+    """Give the labels of a table as text, whatever type its column has; None where there is none.
+
+    Examples
+    --------
+    >>> label_texts(["RRL ", None, 3]).tolist()
+    ['RRL', None, '3']
+    """
+    texts = [None if _is_gap(value) else str(value).strip() for value in values]
+    return np.array(texts, dtype=object)
+
+
+def _stripped(y: NDArray[Any]) -> NDArray[Any]:
+    if y.dtype.kind == "U":
+        return np.char.strip(y)
+    if y.dtype != object:
+        return y
+    texts = [value.strip() if isinstance(value, str) else value for value in y]
+    return np.array(texts, dtype=object)
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+
+
+def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:
+    """Keep objects of one type as they are; texts and numbers mixed become texts."""
+    kinds = {type(value) for value in values}
+    if kinds <= {str} or len(kinds) == 1:
+        return np.array(values.tolist()) if kinds <= {str} else values
+    return np.array([str(value) for value in values])
+
+
+def deal_folds(codes: Codes, n_folds: int, rng: np.random.Generator) -> Codes:
+    """Deal the rows of each class to folds in turn, in random order.
+
+    Folds differ by at most one row, also within each class. The only row of a class is in no fold
+    (-1): it is always learned from.
+
+    Examples
+    --------
+    >>> fold = deal_folds(np.array([0] * 6 + [1] * 4), 2, np.random.default_rng(0))
+    >>> np.bincount(fold).tolist(), np.bincount(fold[6:]).tolist()
+    ([5, 5], [2, 2])
+    """
+    fold = np.full(len(codes), -1, np.intp)
+    dealt = 0
+    for c in np.unique(codes):
+        rows = rng.permutation(np.flatnonzero(codes == c))
+        if len(rows) > 1:
+            fold[rows] = (dealt + np.arange(len(rows))) % n_folds
+            dealt += len(rows)
+    return fold
+
+
+def check_features(table: Table, names: Sequence[str], force: Sequence[str] = ()) -> None:
+    """Refuse identifiers, positions, labels and reasons, unless `force` names them.
+
+    Examples
+    --------
+    >>> table = Table.from_columns({"ra": [80.0]}).with_info("ra", role="position")
+    >>> check_features(table, ["ra"], force=["ra"])
+    >>> check_features(table, ["ra"])
+    Traceback (most recent call last):
+    skyfill.errors.CatalogError: column 'ra' has the role position: it must not be learned; ...
+    """
+    for name in names:
+        role = table.info(name).role
+        if role in NO_FEATURES and name not in force:
+            raise CatalogError(
+                f"column {name!r} has the role {role}: it must not be learned; leave it out of the "
+                "features, set its role to feature, or force it"
+            )
+
+
+def check_class_features(
+    table: Table, names: Sequence[str], label: str, force: Sequence[str] = ()
+) -> None:
+    """Refuse columns that give the class away: more strictly than for filling gaps.
+
+    Roles are guessed where none is set. Where the table says which columns are features, all
+    others are refused as well: people may have set them after looking at the object.
+    """
+    own = table.names_with(Role.FEATURE)
+    check_features(with_guessed_roles(table).with_info(label, role=Role.LABEL), names, force)
+    for name in names:
+        if own and name not in (*own, *force):
+            raise CatalogError(
+                f"column {name!r} has the role {table.info(name).role}, and the table names its "
+                "features: leave it out, set its role to feature, or force it"
+            )
