@@ -1,4 +1,4 @@
-"""Shared by all tests: hypothesis without deadlines, since a first call compiles kernels."""
+"""Shared by all tests: hypothesis takes its time, on a busy machine and for first compilations."""
 
 import os
 

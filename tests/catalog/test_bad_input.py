@@ -32,9 +32,7 @@ def table():
 def run(code, folder):
     """Run code in a process of its own; give what it prints."""
     command = [sys.executable, "-c", textwrap.dedent(code)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=folder, timeout=60, check=True
-    )
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
     return done.stdout
 
 

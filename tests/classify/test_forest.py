@@ -154,7 +154,7 @@ def walk(nodes, row):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 3))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_compiled_walk_is_the_plain_walk(seed, n_splits, n_features):
     rng = np.random.default_rng(seed)
     trees = [grow(rng, n_splits, n_features) for _ in range(3)]
@@ -290,7 +290,7 @@ def small_boosting(n_trees, seed, n_cuts=40):
 
 
 @given(st.integers(1, 8), st.integers(0, 10_000), st.integers(1, 200))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_striking_out_leaves_and_walking_to_them_give_the_same_bits(steps, seed, n_rows):
     forest = FlatForest.from_arrays(small_boosting(3 * steps, seed))
     rng = np.random.default_rng(seed)

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -81,8 +82,15 @@ def test_a_log_gets_plain_lines(words, monkeypatch):
     assert "\x1b" not in said.stderr
 
 
-def test_a_log_gets_a_line_now_and_then_not_for_every_part(capsys):
-    tell = log_lines("filling", "rows", 1000)
+def test_a_log_gets_a_line_every_thirty_seconds_not_for_every_part(capsys, monkeypatch):
+    seconds = [0]
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    report = log_lines("filling", "rows", 1000)
     for _ in range(100):
-        tell(10)
-    assert capsys.readouterr().err == ""
+        seconds[0] += 1
+        report(10)
+    assert capsys.readouterr().err.splitlines() == [
+        "filling: 300 of 1,000 rows, 10/s",
+        "filling: 600 of 1,000 rows, 10/s",
+        "filling: 900 of 1,000 rows, 10/s",
+    ]

@@ -1,5 +1,6 @@
 """Public tables that can be had here; a test whose table cannot be had is skipped."""
 
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -26,3 +27,21 @@ def public() -> Callable[[str], Table]:
         return loaded[name]
 
     return give
+
+
+def python_calls(work):
+    """Count the calls of Python functions that some work makes: its cost, whatever the load."""
+    n_calls = 0
+
+    def count(frame, event, arg):
+        nonlocal n_calls
+        n_calls += event == "call"
+
+    work()  # so that neither imports nor first compilations are counted
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return n_calls

@@ -11,6 +11,8 @@ from skyfill.model import train
 GROUPS = {"optical": ("V", "I", "depth"), "infrared": ("J", "K"), "curve": ("period", "spots")}
 CLASSES = ("QSO", "RRL", "star & more")
 HOSTILE = "</script><script>alert(1)</script>"
+# Milliseconds. A wait ends when the page is ready; this only ends a test that hangs.
+PATIENCE = 600_000
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -88,6 +90,8 @@ def browser():
         pytest.skip("no Chromium on this machine; install the package chromium")
     with api.sync_playwright() as running:
         # A container has no user namespaces for the sandbox; the pages are our own.
-        browser = running.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = running.chromium.launch(
+            executable_path=program, args=["--no-sandbox"], timeout=PATIENCE
+        )
         yield browser
         browser.close()

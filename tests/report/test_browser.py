@@ -11,7 +11,7 @@ from skyfill.impute import GaussianMixtureImputer, MeanImputer
 from skyfill.report import Report, read_evaluations, read_results, write_page
 from skyfill.report.network_summary import summarize_network
 
-from .conftest import CLASSES, GROUPS, HOSTILE
+from .conftest import CLASSES, GROUPS, HOSTILE, PATIENCE
 from .test_page import random_model
 
 DESK, PHONE = {"width": 1200, "height": 900}, {"width": 360, "height": 740}
@@ -49,6 +49,7 @@ def open_page(browser, page_file):
 
     def open_it(path=page_file, *, viewport=DESK, hash_="", **options):
         context = browser.new_context(viewport=viewport, **options)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: faults.append(message.text))
@@ -56,6 +57,7 @@ def open_page(browser, page_file):
         page.on("request", lambda r: r.url.startswith(("file:", "data:")) or faults.append(r.url))
         page.goto(path.as_uri() + hash_)
         page.wait_for_selector("#provenance dl")
+        settle(page)  # charts are drawn when their width is known
         return page
 
     yield open_it
@@ -304,8 +306,9 @@ def test_a_mark_on_the_sky_opens_its_object(open_page):
     xs, ys = range(60, int(box["width"]) - 20, 25), range(30, int(box["height"]) - 60, 25)
     for x, y in itertools.product(xs, ys):
         page.mouse.click(box["x"] + x, box["y"] + y)
-        if page.evaluate("() => document.getElementById('panel').open"):
+        if page.evaluate("() => location.hash"):
             break
+    page.wait_for_selector("#panel[open]")
     assert page.locator("#panel-title").inner_text() != ""
 
 
@@ -324,6 +327,7 @@ def test_nothing_is_wider_than_a_phone(open_page):
     widths = "() => [document.documentElement.scrollWidth, innerWidth]"
     assert page.evaluate(widths) == [360, 360]
     page.locator("#object-table tbody a").first.click()
+    page.wait_for_selector("#panel[open]")
     inside = "(d) => [d.scrollWidth <= d.clientWidth, d.getBoundingClientRect().width <= 360]"
     assert page.locator("#panel").evaluate(inside) == [True, True]
 
@@ -380,6 +384,7 @@ def test_axe_finds_no_fault_with_contrast_and_labels(open_page, scheme, viewport
     for step in ("page", "panel"):
         if step == "panel":
             page.locator("#object-table tbody a").first.click()
+            page.wait_for_selector("#panel[open]")
         found = axe.run(page).response["violations"]
         told = [(fault["id"], [node["html"][:120] for node in fault["nodes"]]) for fault in found]
         assert told == [], step
@@ -394,23 +399,29 @@ def test_the_page_can_be_printed(open_page):
     assert page.locator("#object-table thead").get_by_text("probability").is_visible()
 
 
-def test_an_update_of_a_model_of_default_size_takes_less_than_a_tenth_of_a_second(
-    open_page, tmp_path
-):
-    write_page(Report(random_model()), tmp_path / "large.html")
-    page = open_page(tmp_path / "large.html")
-    seconds = page.evaluate("""async () => {
-      const slider = document.querySelector("[data-lever='feature_3'] input[type=range]");
-      const taken = [];
-      for (let step = 0; step < 15; step++) {
-        slider.value = 200 + 30 * step;
-        slider.dispatchEvent(new Event("input"));
-        await new Promise((done) => requestAnimationFrame((start) => {
-          const end = performance.now();
-          taken.push(end - start);
-          setTimeout(done, 5);
-        }));
-      }
-      return taken.sort((a, b) => a - b)[7] / 1000;
-    }""")
-    assert seconds < 0.1
+# Moves a slider many times before the next picture; counts what that picture then costs.
+FAST_SLIDER = """async () => {
+  const slider = document.querySelector("[data-lever='feature_3'] input[type=range]");
+  const { exp } = Math, { setAttribute } = Element.prototype, work = { curves: 0, exponentials: 0 };
+  Math.exp = (x) => (work.exponentials++, exp(x));
+  Element.prototype.setAttribute = function (name, value) {
+    work.curves += name === "d" && this.closest(".lever") !== null;
+    setAttribute.call(this, name, value);
+  };
+  for (let step = 0; step < 15; step++) {
+    slider.value = 200 + 30 * step;
+    slider.dispatchEvent(new Event("input"));
+  }
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  return work;
+}"""
+
+
+def test_a_fast_slider_costs_one_update_of_each_distribution_per_picture(open_page, tmp_path):
+    model = random_model()
+    write_page(Report(model), tmp_path / "large.html")
+    work = open_page(tmp_path / "large.html").evaluate(FAST_SLIDER)
+    others = len(model.names) - 1
+    assert work["curves"] == others
+    components, bin_edges = sum(len(fit.weights) for fit in model.network.fits), 81
+    assert 0 < work["exponentials"] <= components * (1 + others * bin_edges)

@@ -47,7 +47,7 @@ def written(tables):
     st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=6),
     st.integers(1, 20),
 )
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_joined_row_groups_are_the_file_that_pyarrow_writes(seed, sizes, kinds, n_columns):
     rng = np.random.default_rng(seed)
     tables = [table(rng, n, kinds, n_columns) for n in sizes]

@@ -86,7 +86,7 @@ def test_quantiles_never_cross_whatever_the_calibration() -> None:
     assert (np.diff(found[:, 0], axis=0) >= 0).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.floats(-4, 4), min_size=1, max_size=5),
     st.floats(0.01, 2.0),

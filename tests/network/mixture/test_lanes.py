@@ -25,7 +25,7 @@ def apply_all(a, b, i, j, count, out):
     lanes.pivot(b, j, a, i, count, out, 8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, SIZE - 1), st.integers(0, SIZE - 1), st.integers(0, SIZE), st.integers(0, 99))
 def test_every_operation_is_that_of_numpy(i, j, count, seed):
     count = min(count, SIZE - max(i, j))
