@@ -398,8 +398,8 @@ def test_em_on_the_cluster_climbs_to_the_fit_of_one_machine(client, model_path, 
     found = refined.model.network.fits[0]
     assert (refined.n_iter, refined.converged) == (alone.n_iter, alone.converged)
     assert refined.n_rows == sum(len(part.Z) for part in parts)
-    np.testing.assert_allclose(found.means, alone.mixture.means, rtol=1e-8)
-    np.testing.assert_allclose(found.covs, alone.mixture.covs, rtol=1e-8)
+    np.testing.assert_allclose(found.means, alone.params.means, rtol=1e-8)
+    np.testing.assert_allclose(found.covs, alone.params.covs, rtol=1e-8)
     assert not np.allclose(found.means, start.means, rtol=1e-3)
     assert refined.model.identifier != model.identifier
 

@@ -10,7 +10,7 @@ from skyfill.catalog import ColumnInfo, Role, Table, write_table
 from skyfill.cli import main
 from skyfill.errors import CatalogError
 from skyfill.model import load_model
-from skyfill.network.mixture.mixture import MixtureMoments
+from skyfill.network.em import Moments
 from skyfill.scale.journal import parts_folder
 from skyfill.scale.steps import open_steps
 from skyfill.scale.train import expect_columns, train_file
@@ -132,7 +132,7 @@ def test_sums_come_back_as_they_were(tmp_path):
     """Also from arrays that do not lie in order in memory."""
     rng = np.random.default_rng(0)
     cross = rng.normal(size=(2, 3, 3)).transpose(2, 1, 0)[:2].copy(order="F")
-    made = MixtureMoments(7, *rng.normal(size=(4, 2, 3))[:1], rng.normal(size=2),
+    made = Moments(7, *rng.normal(size=(4, 2, 3))[:1], rng.normal(size=2),
                           rng.normal(size=(3, 2)).T, cross, np.zeros((2, 3)), -3.5)  # fmt: skip
     with open_steps(tmp_path / "m.skyfill", {}, provenance={}, resume=False) as steps:
         steps.keep(0, lambda mixture: made)(None)

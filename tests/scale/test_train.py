@@ -79,8 +79,8 @@ def test_a_model_learned_from_a_file_is_that_of_the_rows_in_memory(extension, tm
     for mine, theirs in zip(found.model.network.margins, margins, strict=True):
         np.testing.assert_array_equal(mine.x, theirs.x)
     for mine, theirs in zip(found.model.network.fits, fits, strict=True):
-        np.testing.assert_array_equal(mine.covs, theirs.mixture.covs)
-        np.testing.assert_array_equal(mine.gap_rates, theirs.mixture.gap_rates)
+        np.testing.assert_array_equal(mine.covs, theirs.params.covs)
+        np.testing.assert_array_equal(mine.gap_rates, theirs.params.gap_rates)
     leftovers = {"in." + extension, "sample.csv"}
     assert {path.name for path in tmp_path.iterdir()} == leftovers
 

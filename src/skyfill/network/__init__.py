@@ -1,13 +1,14 @@
 """Bayesian networks over arrays in which NaN is a gap."""
 
+from skyfill.network.em import Moments, em
 from skyfill.network.mixture.learn import learn_mixture
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.single.discrete import DiscreteNetwork
 from skyfill.network.single.gaussian import Gaussian, GaussianNetwork, MeanCov
 from skyfill.network.single.k2 import k2_score, k2_search
 from skyfill.network.single.learn import Learned, Step, learn_network
-from skyfill.network.single.parameters import Fit, em, fit_parameters
-from skyfill.network.single.posterior import Moments, Posterior
+from skyfill.network.single.parameters import Fit, fit_parameters
+from skyfill.network.single.posterior import Posterior
 from skyfill.network.single.reversal import Regression
 
 __all__ = [

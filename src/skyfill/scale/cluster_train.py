@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from skyfill.catalog import Schema, Table
 from skyfill.model import Model, features_of, train
+from skyfill.network.em import Moments
 from skyfill.network.mixture.mixture import (
     Mixture,
-    MixtureMoments,
     Plan,
     Sorted,
     expect_parts,
@@ -168,7 +168,7 @@ def _hold(part: Part, *, bare: Model, rules: Schema) -> list[Sorted]:
     return split(np.concatenate(scores))
 
 
-def expect_on_dask(client: Any, held: Sequence[Any], mixture: Mixture) -> MixtureMoments:
+def expect_on_dask(client: Any, held: Sequence[Any], mixture: Mixture) -> Moments:
     """Take the expected moments of all parts: the E-step.
 
     Equal to the sums of one machine but for the order of additions, hence to rounding.
@@ -176,7 +176,7 @@ def expect_on_dask(client: Any, held: Sequence[Any], mixture: Mixture) -> Mixtur
     # As the result of a task, parameters reach a worker once and survive the death of another.
     sent = client.submit(_same, mixture, pure=False)
     moments = client.map(_expect, held, mixture=sent, pure=False)
-    total: MixtureMoments = sum_tree(client, moments).result()
+    total: Moments = sum_tree(client, moments).result()
     return total
 
 
@@ -190,18 +190,18 @@ def sum_tree(client: Any, futures: Sequence[Any]) -> Any:
     return left[0]
 
 
-def _expect(parts: list[Sorted], *, mixture: Mixture) -> MixtureMoments:
+def _expect(parts: list[Sorted], *, mixture: Mixture) -> Moments:
     if not parts:
         return _no_moments(mixture)
     with one_blas_thread():
         return expect_parts(parts, mixture, map_threads)
 
 
-def _no_moments(mixture: Mixture) -> MixtureMoments:
+def _no_moments(mixture: Mixture) -> Moments:
     """Moments of no rows."""
     k, p = mixture.means.shape
     weight, total, cross = np.zeros(k), np.zeros((k, p)), np.zeros((k, p, p))
-    return MixtureMoments(0, mixture.means, weight, total, cross, np.zeros((k, p)), 0.0)
+    return Moments(0, mixture.means, weight, total, cross, np.zeros((k, p)), 0.0)
 
 
 def _count(parts: list[Sorted]) -> int:
@@ -212,5 +212,5 @@ def _same(value: T) -> T:
     return value
 
 
-def _add(a: MixtureMoments, b: MixtureMoments) -> MixtureMoments:
+def _add(a: Moments, b: Moments) -> Moments:
     return a + b

@@ -20,7 +20,8 @@ import numpy as np
 
 from skyfill.catalog.file_io import checked_target, open_atomic, writing
 from skyfill.errors import CatalogError
-from skyfill.network.mixture.mixture import Mixture, MixtureMoments
+from skyfill.network.em import Moments
+from skyfill.network.mixture.mixture import Mixture
 from skyfill.scale.journal import (
     FORMAT,
     JOURNAL,
@@ -33,7 +34,7 @@ from skyfill.scale.journal import (
 
 SUFFIX = ".safetensors"
 
-Expect = Callable[[Mixture], MixtureMoments]
+Expect = Callable[[Mixture], Moments]
 Keep = Callable[[int, Expect], Expect]
 
 
@@ -58,7 +59,7 @@ class Steps:
         """Let the E-steps of a fit be kept, and take those that are there."""
         numbers = count()
 
-        def kept(mixture: Mixture) -> MixtureMoments:
+        def kept(mixture: Mixture) -> Moments:
             path = self._folder / f"{fit}-{next(numbers)}{SUFFIX}"
             if path.exists():  # a file has its name only when it is whole
                 return _read(path)
@@ -121,7 +122,7 @@ def _clear(folder: Path, *, steps: bool) -> None:
             path.unlink()
 
 
-def _write(moments: MixtureMoments, path: Path) -> None:
+def _write(moments: Moments, path: Path) -> None:
     from safetensors.numpy import save
 
     # The format holds bytes as they lie in memory, in whatever order that is.
@@ -130,13 +131,13 @@ def _write(moments: MixtureMoments, path: Path) -> None:
         stream.write(save(arrays))
 
 
-def _read(path: Path) -> MixtureMoments:
+def _read(path: Path) -> Moments:
     from safetensors.numpy import load
 
     try:
         found = load(path.read_bytes())
         n, loglik = int(found.pop("n").item()), float(found.pop("loglik").item())
-        return MixtureMoments(n=n, loglik=loglik, **found)
+        return Moments(n=n, loglik=loglik, **found)
     except Exception as error:
         raise CatalogError(
             f"{path}: the step is damaged ({error}); run without --resume to start anew"

@@ -16,11 +16,11 @@ import pyarrow as pa
 
 from skyfill.catalog import Schema, Table, open_scan
 from skyfill.model import Model, train
+from skyfill.network.em import Moments
 from skyfill.network.mixture.margin import Margin, fit_margin, identity_margin
 from skyfill.network.mixture.mixture import (
     ROWS_AT_ONCE,
     Mixture,
-    MixtureMoments,
     Plan,
     climb_mixture,
     expect_mixture,
@@ -202,7 +202,7 @@ def refine(
         steps = told(keep(i, expect), f"fit {i + 1} of {len(starts)}", tell)
         rng = np.random.default_rng(0)
         climbs.append(climb_mixture(steps, start, own, rng=rng, tol=tol, max_iter=max_iter))
-    network = replace(model.network, fits=tuple(found.mixture for found in climbs))
+    network = replace(model.network, fits=tuple(found.params for found in climbs))
     n_iter = max(found.n_iter for found in climbs)
     converged = all(found.converged for found in climbs)
     return replace(model, network=network, scorer=None), n_iter, converged
@@ -220,16 +220,14 @@ def told(expect: Expect, what: str, tell: Callable[[str], None]) -> Expect:
     """
     steps = count(1)
 
-    def step(mixture: Mixture) -> MixtureMoments:
+    def step(mixture: Mixture) -> Moments:
         tell(f"{what}: step {next(steps)} of EM")
         return expect(mixture)
 
     return step
 
 
-def expect_columns(
-    columns: Columns, mixture: Mixture, *, block_rows: int = BLOCK_ROWS
-) -> MixtureMoments:
+def expect_columns(columns: Columns, mixture: Mixture, *, block_rows: int = BLOCK_ROWS) -> Moments:
     """Sum the expected moments of all rows, in their order: the E-step, with a block in memory."""
     blocks = (
         columns.rows(start, min(start + block_rows, columns.n_rows))
@@ -238,6 +236,6 @@ def expect_columns(
     return reduce(add, (moments for rows in blocks for moments in _expect(rows, mixture)))
 
 
-def _expect(rows: Array, mixture: Mixture) -> list[MixtureMoments]:
+def _expect(rows: Array, mixture: Mixture) -> list[Moments]:
     parts = split(rows)
     return map_threads(lambda i: expect_mixture(parts[i], mixture), list(range(len(parts))))

@@ -6,14 +6,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from skyfill.network.mixture.mixture import GAP_DOUBT, GAP_PRIOR, MixtureMoments, gap_rates
+from skyfill.network.em import Moments
+from skyfill.network.mixture.mixture import GAP_DOUBT, GAP_PRIOR, gap_rates
 
 
 def moments(weight, gaps):
     """Moments of components with these numbers of rows and of gaps in each column."""
     k, p = gaps.shape
     zeros = np.zeros((k, p))
-    return MixtureMoments(round(weight.sum()), zeros, weight, zeros, np.zeros((k, p, p)), gaps, 0.0)
+    return Moments(round(weight.sum()), zeros, weight, zeros, np.zeros((k, p, p)), gaps, 0.0)
 
 
 def test_rates_that_chance_explains_are_the_same_for_all_components():

@@ -388,3 +388,21 @@ def test_an_empty_table_has_no_moments() -> None:
     moments = expect_mixture(sort_rows(np.empty((0, 2))), mixture)
     assert moments.n == 0
     assert moments.weight.sum() == 0
+
+
+@pytest.mark.parametrize("seen", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_column_seen_once_or_twice_is_learned_although_folds_lack_it(seen, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 3))
+    kept = rng.choice(300, seen, replace=False)
+    values = X[kept, 2]
+    X[:, 2] = np.nan
+    X[kept, 2] = values
+    network = learn_mixture(X, n_fits=1, rng=seed).network
+    filled = network.posterior(X).mean[:, 2]
+    np.testing.assert_array_equal(filled[kept], values)
+    if seen == 1:
+        np.testing.assert_array_equal(filled, values[0])
+    else:
+        assert values.min() <= np.median(filled) <= values.max()

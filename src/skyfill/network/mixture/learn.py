@@ -10,11 +10,11 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from skyfill.network._array import Array, Rng, as_table, check_names, check_seen
+from skyfill.network.em import Climb
 from skyfill.network.mixture.calibration import calibrate
 from skyfill.network.mixture.margin import fit_margin, identity_margin
 from skyfill.network.mixture.mixture import (
     PLAN_ROWS,
-    Climb,
     Mixture,
     Plan,
     expect_parts,
@@ -112,12 +112,12 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         plans = _spread(plan, n_fits, n_components == "auto")
         seeds = rng.spawn(n_fits)
 
-        def fit(i: int) -> Climb:
+        def fit(i: int) -> Climb[Mixture]:
             return fit_mixture(Z, plans[i], seeds[i], tol=tol, max_iter=max_iter)
 
         fits = map_threads(fit, list(range(n_fits)))
         levels = _calibrate(bare, X, plan, rng) if len(X) >= CALIBRATION_ROWS else (None, None)
-    network = MixtureNetwork(names, maps, tuple(fit.mixture for fit in fits), *levels)
+    network = MixtureNetwork(names, maps, tuple(fit.params for fit in fits), *levels)
     n_iter = max(fit.n_iter for fit in fits)
     return LearnedMixture(network, plan, trials, n_iter, all(fit.converged for fit in fits))
 
@@ -164,7 +164,7 @@ def choose_plan(
             found = []
             for held, train in folds:
                 fit = fit_mixture(train, trial, np.random.default_rng(seed), each=map_threads)
-                found.append(held_out(fit.mixture, held, train))
+                found.append(held_out(fit.params, held, train))
             scores[trial] = float(np.mean(found))
         return scores[trial]
 
@@ -229,7 +229,7 @@ def _calibrate(
     def learn(rows: Array, seeds: Generator) -> MixtureNetwork:
         Z, starts = bare.scores(rows), seeds.spawn(CALIBRATION_FITS)
         fits = map_threads(lambda i: fit_mixture(Z, plan, starts[i]), list(range(CALIBRATION_FITS)))
-        return replace(bare, fits=tuple(fit.mixture for fit in fits))
+        return replace(bare, fits=tuple(fit.params for fit in fits))
 
     return calibrate(learn, X[rng.permutation(len(X))[: 2 * PLAN_ROWS]], rng)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from skyfill.network._array import Array, IntArray
+from skyfill.network.em import Climb, Moments, em
 from skyfill.network.mixture import kernels
 from skyfill.network.mixture.lanes import LANES
 from skyfill.network.single.bic import bic_search
@@ -121,32 +121,6 @@ def gap_logs(fits: Sequence[Mixture]) -> tuple[Array, Array]:
     return np.log(np.concatenate(rates)), np.log1p(-np.concatenate(rates))
 
 
-@dataclass(frozen=True)
-class MixtureMoments:
-    """Expected sums over rows of every component; parts of a table add up to the whole."""
-
-    n: int
-    origin: Array  # (k, p): the means that the sums are taken about
-    weight: Array  # (k,): expected number of rows
-    total: Array  # (k, p)
-    cross: Array  # (k, p, p)
-    gaps: Array  # (k, p): expected number of gaps
-    loglik: float
-
-    def __add__(self, other: MixtureMoments) -> MixtureMoments:
-        if not np.array_equal(self.origin, other.origin):
-            raise ValueError("moments about different origins do not add")
-        return MixtureMoments(
-            self.n + other.n,
-            self.origin,
-            self.weight + other.weight,
-            self.total + other.total,
-            self.cross + other.cross,
-            self.gaps + other.gaps,
-            self.loglik + other.loglik,
-        )
-
-
 class Plan(NamedTuple):
     """What a mixture shall look like."""
 
@@ -156,23 +130,15 @@ class Plan(NamedTuple):
     informative: bool = False
 
 
-class Climb(NamedTuple):
-    """A fitted mixture, the steps of EM that it took, and whether it settled."""
-
-    mixture: Mixture
-    n_iter: int
-    converged: bool
-
-
 def expect_parts(
-    parts: Sequence[Sorted], mixture: Mixture, each: Callable[..., list[MixtureMoments]]
-) -> MixtureMoments:
+    parts: Sequence[Sorted], mixture: Mixture, each: Callable[..., list[Moments]]
+) -> Moments:
     """Sum the expected moments of parts; `each` maps over them, on one core or on many."""
     moments = each(lambda i: expect_mixture(parts[i], mixture), list(range(len(parts))))
     return sum(moments[1:], start=moments[0])
 
 
-def expect_mixture(part: Sorted, mixture: Mixture) -> MixtureMoments:
+def expect_mixture(part: Sorted, mixture: Mixture) -> Moments:
     """Take the expected moments of a part of a table: the E-step."""
     components = in_blocks([mixture])
     sums = [np.zeros(a.shape) for a in (components.log_norms, components.means)]
@@ -181,19 +147,18 @@ def expect_mixture(part: Sorted, mixture: Mixture) -> MixtureMoments:
     weight, total, cross, gaps = (one_by_one(a, len(mixture.weights)) for a in sums)
     lower = np.tril(cross)
     full = lower + np.tril(lower, -1).transpose(0, 2, 1)
-    return MixtureMoments(len(part.Z), mixture.means, weight, total, full, gaps, loglik)
+    return Moments(len(part.Z), mixture.means, weight, total, full, gaps, loglik)
 
 
 def maximize_mixture(
-    moments: MixtureMoments, plan: Plan, graphs: tuple[Parents, ...] | None = None
+    moments: Moments, plan: Plan, graphs: tuple[Parents, ...] | None = None
 ) -> Mixture:
     """Best mixture for expected moments: the M-step.
 
     Covariances are drawn towards the pooled one, itself drawn a little to its diagonal, as by
     `shrinkage` extra rows; with graphs, every node is then regressed on its parents.
     """
-    count = np.maximum(moments.weight, 1e-9)[:, None]
-    shift = moments.total / count
+    count, shift = moments.count, moments.shift
     scatter = moments.cross - count[..., None] * shift[:, :, None] * shift[:, None, :]
     pooled = scatter.sum(axis=0) / moments.n
     diagonal = np.diag(np.maximum(np.diagonal(pooled), MIN_VARIANCE))
@@ -209,7 +174,7 @@ def maximize_mixture(
     return Mixture(weights / weights.sum(), moments.origin + shift, covs, rates, graphs)
 
 
-def gap_rates(moments: MixtureMoments) -> Array:
+def gap_rates(moments: Moments) -> Array:
     """Rates of gaps of the components, drawn to the overall ones as far as chance explains.
 
     With K components of n_k rows and an overall rate q, the sum of n_k (rate_k - q)^2 is about
@@ -217,7 +182,7 @@ def gap_rates(moments: MixtureMoments) -> Array:
     components, and so the number of extra rows of the overall rate (the moments of a
     beta-binomial). Without that, components would learn chance patterns, and specialise on them.
     """
-    count, k = np.maximum(moments.weight, 1e-9)[:, None], len(moments.weight)
+    count, k = moments.count, len(moments.total)
     n = float(count.sum())
     overall = (moments.gaps.sum(axis=0) + 0.5) / (n + 1.0)
     noise = overall * (1.0 - overall)
@@ -239,7 +204,7 @@ def project(cov: Array, graph: Parents) -> Array:
     return root @ root.T
 
 
-def find_graphs(moments: MixtureMoments, plan: Plan, rng: Generator) -> tuple[Parents, ...] | None:
+def find_graphs(moments: Moments, plan: Plan, rng: Generator) -> tuple[Parents, ...] | None:
     """Arcs of the components: one graph for all (shared), one each (own), or none needed (full)."""
     if plan.arcs == "full":
         return None
@@ -256,27 +221,22 @@ def find_graphs(moments: MixtureMoments, plan: Plan, rng: Generator) -> tuple[Pa
 
 
 def climb_mixture(
-    expect: Callable[[Mixture], MixtureMoments],
+    expect: Callable[[Mixture], Moments],
     start: Mixture,
     plan: Plan,
     *,
     rng: Generator,
     tol: float,
     max_iter: int,
-) -> Climb:
+) -> Climb[Mixture]:
     """EM; `expect` may sum over one array or over many. Arcs are searched once, when it settles."""
-    mixture, last = start, -np.inf
-    graphs: tuple[Parents, ...] | None = None
-    for n_iter in range(1, max_iter + 1):
-        moments = expect(mixture)
-        settled = moments.loglik - last <= tol * moments.n
-        last = moments.loglik
-        if settled and (plan.arcs == "full" or graphs is not None):
-            return Climb(mixture, n_iter, converged=True)
-        if settled:
-            graphs, last = find_graphs(moments, plan, rng), -np.inf
-        mixture = maximize_mixture(moments, plan, graphs)
-    return Climb(mixture, max_iter, converged=False)
+    found = em(expect, lambda m: maximize_mixture(m, plan), start, tol=tol, max_iter=max_iter)
+    if plan.arcs == "full" or not found.converged:
+        return found
+    graphs = find_graphs(found.moments, plan, rng)
+    start, left = maximize_mixture(found.moments, plan, graphs), max_iter - len(found.trace)
+    again = em(expect, lambda m: maximize_mixture(m, plan, graphs), start, tol=tol, max_iter=left)
+    return again._replace(trace=[*found.trace, *again.trace])
 
 
 def _one_by_one(work: Callable[..., Any], items: list[int]) -> list[Any]:
@@ -291,7 +251,7 @@ def fit_mixture(
     tol: float = 1e-3,
     max_iter: int = 200,
     each: Callable[..., list[Any]] = _one_by_one,
-) -> Climb:
+) -> Climb[Mixture]:
     """Fit one mixture from one start."""
     parts = split(Z)
     start = maximize_mixture(_first_moments(Z, plan, rng), plan)
@@ -305,13 +265,13 @@ def fit_mixture(
     )
 
 
-def _first_moments(Z: Array, plan: Plan, rng: Generator) -> MixtureMoments:
+def _first_moments(Z: Array, plan: Plan, rng: Generator) -> Moments:
     """Moments of clusters of the rows, completed by one draw from a single Gaussian."""
     full = _complete(Z, rng)
     k = min(plan.n_components, len(np.unique(full[:PLAN_ROWS], axis=0)))
     labels = _cluster(full, k, rng)
     member = (labels[:, None] == np.arange(k)).astype(np.float64)
-    return MixtureMoments(
+    return Moments(
         len(Z),
         np.zeros((k, Z.shape[1])),
         member.sum(axis=0),
@@ -325,7 +285,9 @@ def _first_moments(Z: Array, plan: Plan, rng: Generator) -> MixtureMoments:
 def _complete(Z: Array, rng: Generator) -> Array:
     gaps = find_gaps(Z, tuple(str(j) for j in range(Z.shape[1])))
     cov = fit_saturated(lambda joint: expect(gaps, joint), Z.shape[1])
-    joint = Joint.from_cov(np.nanmean(Z, axis=0), cov)
+    # A column without a value in these rows has none but the mean of all normal scores.
+    empty = np.isnan(Z).all(axis=0)
+    joint = Joint.from_cov(np.nanmean(np.where(empty, 0.0, Z), axis=0), cov)
     return draws(gaps, joint, rng.standard_normal((1, int(np.isnan(Z).sum()))))[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from skyfill.network.mixture.margin import Knots, Margin, lay_out, score_columns
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.graph import Parents
-from skyfill.network.single.parameters import regress
+from skyfill.network.single.parameters import as_network
 from skyfill.network.single.posterior import Posterior
 from skyfill.threads import map_threads
 
@@ -251,7 +251,7 @@ class MixtureNetwork:
         mixture = self.fits[fit]
         graphs = mixture.parents or (_complete_graph(len(self)),) * len(mixture.weights)
         return tuple(
-            _as_network(self.names, mean, cov, graph)
+            as_network(self.names, graph, mean, cov)
             for mean, cov, graph in zip(mixture.means, mixture.covs, graphs, strict=True)
         )
 
@@ -297,10 +297,3 @@ class MixtureNetwork:
 
 def _complete_graph(p: int) -> Parents:
     return tuple(tuple(range(j)) for j in range(p))
-
-
-def _as_network(names: tuple[str, ...], mean: Array, cov: Array, graph: Parents) -> GaussianNetwork:
-    fits: list[Any] = [regress(cov, child, family) for child, family in enumerate(graph)]
-    weights = [fit[0] for fit in fits]
-    intercepts = [mean[j] - weights[j] @ mean[list(family)] for j, family in enumerate(graph)]
-    return GaussianNetwork(names, graph, intercepts, weights, [fit[1] for fit in fits])

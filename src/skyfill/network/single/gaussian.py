@@ -16,6 +16,7 @@ from skyfill.network._array import Array, Rng, as_table, check_finite, check_nam
 from skyfill.network.single import posterior, reversal
 from skyfill.network.single.graph import Parents, as_parents, topological_order
 from skyfill.network.single.posterior import Gaps, Joint, Posterior, find_gaps
+from skyfill.network.single.reversal import Nodes
 
 if TYPE_CHECKING:
     import networkx
@@ -116,13 +117,13 @@ class GaussianNetwork:
         """The nodes, parents before children."""
         return topological_order(self.parents)
 
+    @property
+    def _nodes(self) -> Nodes:
+        return Nodes(self.names, self.parents, self.intercepts, self.weights, self.variances)
+
     @cached_property
     def _coefficients(self) -> Array:
-        """The matrix B of ``x = a + B x + noise``."""
-        matrix = np.zeros((len(self), len(self)))
-        for child, (family, row) in enumerate(zip(self.parents, self.weights, strict=True)):
-            matrix[child, list(family)] = row
-        return matrix
+        return self._nodes.coefficients
 
     @cached_property
     def _joint(self) -> Joint:
@@ -250,7 +251,7 @@ class GaussianNetwork:
             ``of = intercepts + weights @ given`` with residual covariance `cov`.
         """
         self._check_disjoint(of, given)
-        return reversal.query(self, tuple(of), tuple(given))
+        return reversal.query(self._nodes, tuple(of), tuple(given))
 
     def reverse_arc(self, parent: str, child: str) -> GaussianNetwork:
         """Turn an arc around; the joint distribution stays the same.
@@ -258,11 +259,14 @@ class GaussianNetwork:
         Both nodes inherit one another's parents. GraphError if there is no such arc, or if another
         directed path from `parent` to `child` would close a cycle.
         """
-        return reversal.reverse_arc(self, self.index(parent), self.index(child))
+        turned = reversal.reverse_arc(self._nodes, self.index(parent), self.index(child))
+        return GaussianNetwork(*turned)
 
     def marginal(self, keep: Sequence[str]) -> GaussianNetwork:
         """Sum the other variables out; the kept nodes come in the order given."""
-        return reversal.marginal(self, tuple(keep))
+        for name in keep:
+            self.index(name)
+        return GaussianNetwork(*reversal.marginal(self._nodes, tuple(keep)))
 
     def to_networkx(self) -> networkx.DiGraph:
         """Directed graph with `weight` on arcs, `intercept` and `variance` on nodes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +12,11 @@ from scipy.linalg import cho_factor, cho_solve
 
 from skyfill.errors import ConvergenceWarning, DataError, RegularizationWarning
 from skyfill.network._array import Array, as_table, check_names, check_seen
+from skyfill.network.em import Moments, em
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.graph import Parents, as_parents
-from skyfill.network.single.posterior import Joint, Moments, expect, find_gaps
+from skyfill.network.single.posterior import Joint, expect, find_gaps
 from skyfill.threads import one_blas_thread
-
-P = TypeVar("P")
 
 # A node keeps at least this share of its variance as noise; parents whose correlation matrix is
 # closer to singular than this get it as a ridge. Both are announced by a RegularizationWarning.
@@ -36,29 +35,6 @@ class Fit(NamedTuple):
     converged: bool
 
 
-def em(
-    expect: Callable[[P], Moments],
-    maximize: Callable[[Moments], P],
-    start: P,
-    *,
-    tol: float,
-    max_iter: int,
-) -> tuple[P, list[float], bool]:
-    """Climb the likelihood; `expect` may sum over one array, over batches or over a cluster.
-
-    Stops when a step gains less than `tol` per row. Returns the parameters, the log-likelihood of
-    every set of parameters tried (the last one's is that of the result), and whether it settled.
-    """
-    params, trace = start, []
-    for _ in range(max_iter):
-        moments = expect(params)
-        trace.append(moments.loglik)
-        if len(trace) > 1 and trace[-1] - trace[-2] <= tol * moments.n:
-            return params, trace, True
-        params = maximize(moments)
-    return params, [*trace, expect(params).loglik], False
-
-
 def regress(cov: Array, child: int, family: tuple[int, ...]) -> tuple[Array, float, bool]:
     """Least squares of a child on its parents; also tell whether it had to be regularised."""
     parents = list(family)
@@ -73,9 +49,10 @@ def regress(cov: Array, child: int, family: tuple[int, ...]) -> tuple[Array, flo
     return weights, max(float(noise), MIN_VARIANCE), regular and bool(noise > MIN_VARIANCE)
 
 
-def maximize(moments: Moments, names: tuple[str, ...], parents: Parents) -> GaussianNetwork:
-    """Best network for expected moments: a regression per node (the M-step)."""
-    mean, cov = moments.mean, moments.cov
+def as_network(
+    names: tuple[str, ...], parents: Parents, mean: Array, cov: Array
+) -> GaussianNetwork:
+    """Best network with these arcs for a mean and a covariance: a regression per node."""
     fits = [regress(cov, child, family) for child, family in enumerate(parents)]
     weights = [fit[0] for fit in fits]
     intercepts = [
@@ -140,24 +117,15 @@ def fit_standard(
     Z: Array, names: tuple[str, ...], parents: Parents, *, tol: float, max_iter: int
 ) -> Fit:
     """EM for a standardised table; warns where the data do not determine a node."""
-    gaps = find_gaps(Z, names)
-    start = maximize(_alone(len(names)), names, parents)
-    last: list[Moments] = []
+    gaps, p = find_gaps(Z, names), len(names)
 
-    def step(moments: Moments) -> GaussianNetwork:
-        last[:] = [moments]
-        return maximize(moments, names, parents)
+    def maximize(moments: Moments) -> GaussianNetwork:
+        return as_network(names, parents, moments.mean, moments.cov)
 
-    network, trace, converged = em(
-        lambda params: expect(gaps, params._joint), step, start, tol=tol, max_iter=max_iter
-    )
-    _warn_singular(last[0].cov, names, parents)
-    return Fit(network, np.array(trace), converged)
-
-
-def _alone(p: int) -> Moments:
-    """Moments of independent standard columns: where EM starts."""
-    return Moments(1, np.zeros(p), np.zeros(p), np.eye(p), 0.0)
+    start = as_network(names, parents, np.zeros(p), np.eye(p))
+    found = em(lambda net: expect(gaps, net._joint), maximize, start, tol=tol, max_iter=max_iter)
+    _warn_singular(found.moments.cov, names, parents)
+    return Fit(found.params, np.array(found.trace), found.converged)
 
 
 def _check_rows(n: int, parents: Parents, names: tuple[str, ...]) -> None:
@@ -191,8 +159,8 @@ def fit_saturated(expect: Callable[[Joint], Moments], p: int) -> Array:
         return Joint.from_cov(moments.mean, shrink(moments))
 
     start = Joint.from_cov(np.zeros(p), np.eye(p))
-    joint, _, _ = em(expect, maximize, start, tol=EM_TOL, max_iter=EM_STEPS)
-    return shrink(expect(joint))
+    found = em(expect, maximize, start, tol=EM_TOL, max_iter=EM_STEPS)
+    return shrink(found.moments)
 
 
 class Standard(NamedTuple):

@@ -6,7 +6,6 @@ pattern, each row is factorised on the spot. `find_gaps` counts the patterns and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from skyfill.errors import DataError
 from skyfill.network._array import Array, IntArray, check_finite
+from skyfill.network.em import Moments
 from skyfill.network.single import kernels
 from skyfill.threads import map_rows
 
@@ -54,53 +54,6 @@ class Gaps(NamedTuple):
     X: Array
     ids: NDArray[np.int32]
     firsts: IntArray  # a row that shows each pattern
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Expected sums over rows; parts of a table add up to the whole.
-
-    Attributes
-    ----------
-    n : int
-        Number of rows.
-    origin : array of shape (p,)
-        The point that the sums are taken about; equal for all parts.
-    total : array of shape (p,)
-        Sum of ``E[x - origin]``.
-    cross : array of shape (p, p)
-        Sum of ``E[(x - origin)(x - origin)^T]``, conditional covariance of the gaps included.
-    loglik : float
-        Observed-data log-likelihood of the parameters that the expectation was taken under.
-    """
-
-    n: int
-    origin: Array
-    total: Array
-    cross: Array
-    loglik: float
-
-    def __add__(self, other: Moments) -> Moments:
-        if not np.array_equal(self.origin, other.origin):
-            raise ValueError("moments about different origins do not add")
-        return Moments(
-            self.n + other.n,
-            self.origin,
-            self.total + other.total,
-            self.cross + other.cross,
-            self.loglik + other.loglik,
-        )
-
-    @property
-    def mean(self) -> Array:
-        """Expected mean of the columns."""
-        return self.origin + self.total / self.n
-
-    @property
-    def cov(self) -> Array:
-        """Expected covariance of the columns (divisor n)."""
-        shift = self.total / self.n
-        return self.cross / self.n - np.outer(shift, shift)
 
 
 def find_gaps(X: Array, names: tuple[str, ...]) -> Gaps:
@@ -165,7 +118,8 @@ def expect(gaps: Gaps, joint: Joint) -> Moments:
         value = kernels.expect_rows(*_part(gaps, table, rows), *joint, total, cross)
         _demand([not np.isnan(value)])
         cross = np.tril(cross) + np.tril(cross, -1).T
-        return Moments(rows.stop - rows.start, joint.mean, total, cross, value)
+        n = rows.stop - rows.start
+        return Moments(n, joint.mean, np.array(float(n)), total, cross, np.zeros(p), value)
 
     parts = map_rows(work, len(gaps.X))
     return sum(parts[1:], start=parts[0])
