@@ -1,14 +1,12 @@
 """Positions: cross-match of any number of catalogues into one table with gaps."""
 
 from skyfill.sky.associations import Associations, associate
-from skyfill.sky.control import Chance, count_chance_matches
 from skyfill.sky.density import density_of_area, local_density
 from skyfill.sky.ellipses import Sources, circles, ellipses
 from skyfill.sky.error_fit import fit_error
 from skyfill.sky.footprint import Footprint, read_footprint
 from skyfill.sky.join import NothingMatchedWarning, join, join_surveys
 from skyfill.sky.matching import KEEP, Keep, Matches, match_positions, nearest_arcsec
-from skyfill.sky.offset import Offset, fit_offset, shifted
 from skyfill.sky.one_to_one import choose_one_to_one
 from skyfill.sky.positions import (
     PositionColumns,
@@ -23,6 +21,7 @@ from skyfill.sky.posterior import (
     probabilities,
     summarize,
 )
+from skyfill.sky.shifts import Chance, Offset, count_chance_matches, fit_offset, shifted
 from skyfill.sky.survey import Flag, MatchReport, MatchRules, Survey, match_survey
 
 __all__ = [

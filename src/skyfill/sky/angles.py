@@ -9,8 +9,6 @@ import pyarrow.compute as pc
 from skyfill.errors import CatalogError
 from skyfill.sky.sphere import Floats
 
-__all__ = ["from_numbers", "from_parts", "from_text", "in_degrees", "is_text", "lettered_unit"]
-
 # Spellings that astropy does not know or reads as a time.
 _DEGREES = {
     "deg": 1.0,

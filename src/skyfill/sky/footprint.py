@@ -9,8 +9,6 @@ import numpy as np
 from skyfill.errors import CatalogError
 from skyfill.sky.sphere import Floats
 
-__all__ = ["Footprint", "read_footprint"]
-
 
 @dataclass(frozen=True)
 class Footprint:

@@ -9,8 +9,6 @@ from skyfill.errors import CatalogError
 from skyfill.sky.matching import Matches
 from skyfill.sky.survey import Flag, MatchReport, Survey, SurveyMatch
 
-__all__ = ["identifiers", "match_identifiers"]
-
 
 def match_identifiers(base: Table, survey: Survey, key: str) -> SurveyMatch:
     """Match the rows of a survey to those of the base that have the same identifier.

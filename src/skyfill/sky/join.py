@@ -16,8 +16,6 @@ from skyfill.sky.positions import Positions, read_positions
 from skyfill.sky.sphere import Rows
 from skyfill.sky.survey import Flag, MatchReport, MatchRules, Survey, SurveyMatch, match_survey
 
-__all__ = ["NothingMatchedWarning", "join", "join_surveys"]
-
 # The flag column says why these are missing; a companion column each would say it again.
 _WITHOUT_REASONS = (Role.IDENTIFIER, Role.POSITION, Role.ERROR, Role.REASON)
 

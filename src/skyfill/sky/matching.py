@@ -19,8 +19,6 @@ from skyfill.sky.sphere import (
     chord_of_arcsec,
 )
 
-__all__ = ["KEEP", "Keep", "Matches", "match_positions", "nearest_arcsec"]
-
 Keep = Literal["symmetric", "best", "all"]
 KEEP: tuple[Keep, ...] = ("symmetric", "best", "all")
 

@@ -8,8 +8,6 @@ from skyfill.catalog import Table
 from skyfill.errors import CatalogError
 from skyfill.sky.sphere import Floats
 
-__all__ = ["Motion", "find_epoch", "find_motion", "move"]
-
 _PAIRS = (
     ("pmra", "pmdec"),
     ("pmra", "pmde"),

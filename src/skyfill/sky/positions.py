@@ -17,8 +17,6 @@ from skyfill.sky.angles import (
 from skyfill.sky.motion import Motion, find_epoch, find_motion, move
 from skyfill.sky.sphere import Floats
 
-__all__ = ["PositionColumns", "Positions", "find_position_columns", "read_positions"]
-
 # Names in lower case, the most telling first.
 _PAIRS = (
     ("ra", "dec"),

@@ -11,8 +11,6 @@ from scipy.spatial import cKDTree
 
 from skyfill.errors import CatalogError
 
-__all__ = ["Points", "arcsec_of_chord", "arrange", "chord_of_arcsec", "unit_vectors"]
-
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Number = TypeVar("Number", np.float64, np.int64)

@@ -8,13 +8,10 @@ import numpy as np
 
 from skyfill.catalog import Table
 from skyfill.errors import CatalogError
-from skyfill.sky.control import Chance, count_chance_matches
 from skyfill.sky.footprint import Footprint
 from skyfill.sky.matching import Keep, Matches, match_positions, nearest_arcsec
-from skyfill.sky.offset import Offset, fit_offset, shifted
 from skyfill.sky.positions import PositionColumns, Positions, read_positions
-
-__all__ = ["Flag", "MatchReport", "MatchRules", "Survey", "SurveyMatch", "match_survey"]
+from skyfill.sky.shifts import Chance, Offset, count_chance_matches, fit_offset, shifted
 
 
 class Flag(StrEnum):

@@ -1,18 +1,17 @@
-"""A systematic shift between two catalogues: measure it and take it away."""
+"""Shifted positions: remove a systematic offset between two catalogues, count chance matches."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from skyfill.sky.matching import Matches, match_positions
+from skyfill.sky.matching import Keep, Matches, match_positions
 from skyfill.sky.sphere import Floats, Rows
 
-__all__ = ["Offset", "fit_offset", "shifted"]
-
-# A million pairs give the shift to a hundredth of the scatter: more would only cost time.
-MOST_PAIRS = 1_000_000
-MOST_ROUNDS = 50
-SETTLED_ARCSEC = 1e-6
+# A million pairs fix the shift to a hundredth of the scatter; more would only cost time.
+_MOST_PAIRS = 1_000_000
+_MOST_ROUNDS = 50
+_SETTLED_ARCSEC = 1e-6
+_CHANCE_SHIFT_ARCSEC = 60.0
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ def shifted(ra_deg: Floats, dec_deg: Floats, offset: Offset) -> tuple[Floats, Fl
 def _thinned(found: Matches) -> Rows:
     """Choose rows that have candidates, evenly, so that the pairs stay few enough."""
     n_pairs = int(found.n_candidates.sum())
-    return found.left[:: 1 + n_pairs // MOST_PAIRS]
+    return found.left[:: 1 + n_pairs // _MOST_PAIRS]
 
 
 def _shifts(fixed: tuple[Floats, Floats], moving: tuple[Floats, Floats], pairs: Matches) -> Floats:
@@ -129,9 +128,74 @@ def _peak(shifts: Floats, radius: float, within: float) -> Floats | None:
 
 
 def _settle(shifts: Floats, shift: Floats, radius: float) -> Offset:
-    for _ in range(MOST_ROUNDS):
+    for _ in range(_MOST_ROUNDS):
         near = shifts[np.hypot(*(shifts - shift).T) <= radius]
         last, shift = shift, np.median(near, axis=0) if len(near) else shift
-        if np.max(np.abs(shift - last)) < SETTLED_ARCSEC:
+        if np.max(np.abs(shift - last)) < _SETTLED_ARCSEC:
             break
     return Offset(float(shift[0]), float(shift[1]), len(near))
+
+
+@dataclass(frozen=True)
+class Chance:
+    """Expected number of chance matches.
+
+    Attributes
+    ----------
+    mean, error : float
+        Mean over the shifts and its standard error.
+    counts : tuple of int
+        Objects matched at each shift.
+    shift_arcsec : float
+        How far the positions were shifted.
+    """
+
+    mean: float
+    error: float
+    counts: tuple[int, ...]
+    shift_arcsec: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.1f} +- {self.error:.1f}"
+
+
+def count_chance_matches(
+    left: tuple[Floats, Floats],
+    right: tuple[Floats, Floats],
+    radius_arcsec: float,
+    *,
+    keep: Keep = "symmetric",
+    n_shifts: int = 4,
+) -> Chance:
+    """Match positions that were shifted in several directions, where no true pair is left.
+
+    The shift is 60 arcsec, or 20 radii where that is more: far enough to lose the true pairs, near
+    enough to meet the same density of stars. It counts objects, so that of the pairs of
+    ``keep="all"`` each left row counts once.
+
+    Parameters
+    ----------
+    left, right : pairs of arrays (ra_deg, dec_deg)
+    n_shifts : int
+        Directions, evenly spaced from north through east.
+
+    Examples
+    --------
+    >>> here = np.array([10.0]), np.array([0.0])
+    >>> count_chance_matches(here, here, 1.0).mean
+    0.0
+    """
+    step = max(_CHANCE_SHIFT_ARCSEC, 20 * radius_arcsec)
+    counts = []
+    for angle in np.arange(n_shifts) * 2 * np.pi / n_shifts:
+        away = shifted(*left, Offset(step * np.sin(angle), step * np.cos(angle), 0))
+        found = match_positions(*away, *right, radius_arcsec, keep=keep)
+        counts.append(len(np.unique(found.left)))
+    return Chance(float(np.mean(counts)), _standard_error(counts), tuple(counts), step)
+
+
+def _standard_error(counts: list[int]) -> float:
+    """Spread between shifts; for a single shift that of a Poisson count."""
+    if len(counts) == 1:
+        return float(np.sqrt(counts[0]))
+    return float(np.std(counts, ddof=1) / np.sqrt(len(counts)))
