@@ -1,6 +1,4 @@
-"""Units: numbers of a column in the unit that a calculation needs."""
-
-from typing import Any
+"""Units: convert the numbers of a column to the unit that a calculation needs."""
 
 import numpy as np
 
@@ -9,10 +7,10 @@ from skyfill.errors import CatalogError
 
 
 def numbers_in(table: Table, name: str, unit: str) -> np.ndarray:
-    """Give a column as float64 in `unit`, with NaN for null.
+    """Return a column as float64 in `unit`, with NaN for null.
 
-    Raises `CatalogError` where the column has no unit, one that astropy does not know, or one
-    that does not convert.
+    Raises `CatalogError` if the column has no unit, or one that astropy does not know or cannot
+    convert.
 
     Examples
     --------
@@ -43,25 +41,26 @@ def in_unit(table: Table, name: str, unit: str) -> Table:
     return table.with_column(name, numbers_in(table, name, unit)).with_info(name, unit=unit)
 
 
-def _factor(name: str, own: str, wanted: str) -> float:
-    from astropy.units import UnitConversionError
+def unit_factor(unit: str, wanted: str, fault: str) -> float:
+    """Return how many `wanted` one `unit` is; raise `CatalogError` with the text `fault` if none.
 
-    try:
-        return float(_unit(name, own).to(_unit(name, wanted)))
-    except (UnitConversionError, TypeError):
-        raise CatalogError(
-            f"column {name!r}: the unit {own!r} does not convert to {wanted!r}; correct the unit "
-            f"(columns.{name}.unit in the schema file, or --unit {name}=UNIT)"
-        ) from None
-
-
-def _unit(name: str, text: str) -> Any:
+    Examples
+    --------
+    >>> unit_factor("h", "min", "not a unit of time")
+    60.0
+    """
     from astropy.units import Unit
 
     try:
-        return Unit(text)
+        return float(Unit(unit).to(wanted))
     except (ValueError, TypeError):
-        raise CatalogError(
-            f"column {name!r}: {text!r} is not a unit that astropy knows; correct it "
-            f"(columns.{name}.unit in the schema file, or --unit {name}=UNIT)"
-        ) from None
+        raise CatalogError(fault) from None
+
+
+def _factor(name: str, own: str, wanted: str) -> float:
+    hint = f"(columns.{name}.unit in the schema file, or --unit {name}=UNIT)"
+    for unit in (own, wanted):
+        fault = f"column {name!r}: {unit!r} is not a unit that astropy knows; correct it {hint}"
+        unit_factor(unit, unit, fault)
+    fault = f"the unit {own!r} does not convert to {wanted!r}; correct the unit"
+    return unit_factor(own, wanted, f"column {name!r}: {fault} {hint}")

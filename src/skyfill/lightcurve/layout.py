@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from skyfill.catalog import ColumnInfo, Table
 from skyfill.catalog.arrays import plain_type, to_numbers
+from skyfill.catalog.units import unit_factor
 from skyfill.errors import CatalogError
 from skyfill.lightcurve._array import Array, IntArray
 from skyfill.lightcurve.collection import About, LightCurves, arrange, as_array, band_places
@@ -146,14 +147,8 @@ def _about(schema: pa.Schema, columns: Columns, value: str, *, is_flux: bool | N
 def _to_days(name: str, info: ColumnInfo) -> float:
     if not info.unit or info.unit == "d" or info.unit.lower() in _DAYS:
         return 1.0
-    from astropy.units import Unit
-
-    try:
-        return float(Unit(info.unit).to("d"))
-    except (ValueError, TypeError):
-        raise CatalogError(
-            f"column {name!r}: the unit {info.unit!r} is not one of time; correct it in the file"
-        ) from None
+    fault = f"column {name!r}: the unit {info.unit!r} is not one of time; correct it in the file"
+    return unit_factor(info.unit, "d", fault)
 
 
 def from_table(table: Table, request: Request | None = None) -> LightCurves:

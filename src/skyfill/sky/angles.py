@@ -1,4 +1,4 @@
-"""Angles as catalogues write them: decimal, in several units, or sexagesimal."""
+"""Angles as catalogues write them: decimal in several units, or sexagesimal."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyfill.catalog.arrays import to_numbers
+from skyfill.catalog.units import unit_factor
 from skyfill.errors import CatalogError
 from skyfill.sky.sphere import Floats
 
-# Spellings that astropy does not know or reads as a time.
+# Spellings that astropy does not know or takes for a time.
 _DEGREES = {
     "deg": 1.0,
     "degree": 1.0,
@@ -36,7 +38,7 @@ _SEXAGESIMAL = (
 
 
 def in_degrees(unit: str) -> float:
-    """Say how many degrees one unit of angle is.
+    """Return a unit of angle in degrees.
 
     Examples
     --------
@@ -46,18 +48,13 @@ def in_degrees(unit: str) -> float:
     known = _DEGREES.get(unit.strip().strip("\"'").lower())
     if known is not None:
         return known
-    from astropy import units
-
-    try:
-        return float(units.Unit(unit).to(units.deg))
-    except (ValueError, TypeError):
-        raise CatalogError(
-            f"{unit!r} is not a unit of angle; use deg, rad, hourangle or another angle"
-        ) from None
+    return unit_factor(
+        unit, "deg", f"{unit!r} is not a unit of angle; use deg, rad, hourangle or another angle"
+    )
 
 
 def is_text(column: pa.ChunkedArray) -> bool:
-    """Tell whether a column holds text that does not read as plain numbers."""
+    """Check whether a column holds text other than plain numbers."""
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return False
     try:
@@ -68,10 +65,10 @@ def is_text(column: pa.ChunkedArray) -> bool:
 
 
 def from_text(column: pa.ChunkedArray, name: str) -> Floats:
-    """Read sexagesimal text; the result is in hours or degrees, as the text is.
+    """Read sexagesimal text; the result is in hours or degrees, like the text.
 
-    Colons, blanks, or the letters h, d, m, s may separate the parts; minutes may be the last part.
-    Blank and null cells become NaN. The sign of ``-00`` counts.
+    Colons, blanks, or the letters h, d, m, s separate the parts; seconds may be absent. Blank and
+    null cells become NaN. The sign of ``-00`` is kept.
 
     Examples
     --------
@@ -89,10 +86,10 @@ def from_text(column: pa.ChunkedArray, name: str) -> Floats:
 
 
 def from_parts(columns: Sequence[pa.ChunkedArray], names: Sequence[str]) -> Floats:
-    """Add up hours or degrees, minutes and seconds that stand in columns of their own.
+    """Add up hours or degrees, minutes and seconds from separate columns.
 
-    A first column of signs may come before them. A minus on any part counts for the whole angle:
-    -0.0 degrees, the text ``-00``, or -13 minutes where the degrees are 0.
+    A column of signs may come first. A minus sign on any part applies to the whole angle: -0.0
+    degrees, the text ``-00``, or -13 minutes where the degrees are 0.
 
     Examples
     --------
@@ -111,7 +108,7 @@ def from_parts(columns: Sequence[pa.ChunkedArray], names: Sequence[str]) -> Floa
 
 
 def lettered_unit(column: pa.ChunkedArray) -> str | None:
-    """Name the unit that letters in the text give: 5h40m is in hours, 85d12m in degrees.
+    """Return the unit that letters in the text imply: 5h40m is in hours, 85d12m in degrees.
 
     Examples
     --------
@@ -130,24 +127,20 @@ def _blank_to_null(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _numbers(parts: pa.ChunkedArray, key: str) -> Floats:
-    """Read one part of the pattern; an absent part is 0, an absent cell is NaN."""
+    """Read one part of the pattern; a missing part is 0, a missing cell is NaN."""
     cells = pc.struct_field(parts, key)
     return _to_numpy(pc.if_else(pc.equal(cells, ""), "0", cells).cast(pa.float64()))
 
 
 def from_numbers(column: pa.ChunkedArray, name: str) -> Floats:
-    """Read plain numbers, which may stand as text; blank and null cells become NaN.
+    """Read plain numbers, also from text; blank and null cells become NaN.
 
     Examples
     --------
     >>> from_numbers(pa.chunked_array([["82.5", " "]]), "ra")
     array([82.5,  nan])
     """
-    cells = _blank_to_null(column) if pa.types.is_string(column.type) else column
-    try:
-        return _to_numpy(cells.cast(pa.float64(), safe=False))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise CatalogError(f"column {name!r} does not hold numbers: {error}") from None
+    return to_numbers(_blank_to_null(column) if pa.types.is_string(column.type) else column, name)
 
 
 def _to_numpy(column: pa.ChunkedArray) -> Floats:
@@ -176,5 +169,5 @@ def _check_sixtieths(parts: Sequence[Floats], name: str) -> None:
         if beyond.size:
             raise CatalogError(
                 f"column {name!r}, row {beyond[0] + 1}: {values[beyond[0]]:g} minutes or seconds "
-                f"of an angle; at most 60 was expected"
+                f"of an angle; expected at most 60"
             )

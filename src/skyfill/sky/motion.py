@@ -1,11 +1,11 @@
-"""Proper motion: positions of one epoch brought to another."""
+"""Proper motion: move positions from one epoch to another."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from skyfill.catalog import Table
-from skyfill.errors import CatalogError
+from skyfill.catalog.units import unit_factor
 from skyfill.sky.sphere import Floats
 
 _PAIRS = (
@@ -21,7 +21,7 @@ _EPOCHS = ("ref_epoch", "refepoch")
 
 @dataclass(frozen=True)
 class Motion:
-    """Proper motions in mas per year, along the sky: the factor cos(dec) is in the first.
+    """Proper motions in mas per year; the one in right ascension includes cos(dec).
 
     Examples
     --------
@@ -34,12 +34,12 @@ class Motion:
 
     @property
     def total(self) -> Floats:
-        """Motion along its own direction; NaN where either part is unknown."""
+        """Total proper motion; NaN where either component is unknown."""
         return np.hypot(self.ra_cosdec, self.dec)
 
 
 def find_motion(table: Table) -> Motion | None:
-    """Find proper motions by UCD or by name; None where the table has none.
+    """Find proper motions by UCD or by name; None if the table has none.
 
     Examples
     --------
@@ -69,20 +69,14 @@ def _by_name(table: Table) -> tuple[str, str] | None:
 
 def _mas_per_year(table: Table, name: str) -> float:
     unit = table.info(name).unit
-    if unit in (None, "mas/yr", "mas / yr", "mas.yr**-1"):
+    if unit is None or unit in ("mas/yr", "mas / yr", "mas.yr**-1"):
         return 1.0
-    from astropy import units
-
-    try:
-        return float(units.Unit(unit).to(units.mas / units.yr))
-    except (ValueError, TypeError):
-        raise CatalogError(
-            f"column {name!r}: {unit!r} is not a unit of proper motion; use mas/yr"
-        ) from None
+    fault = f"column {name!r}: {unit!r} is not a unit of proper motion; use mas/yr"
+    return unit_factor(unit, "mas / yr", fault)
 
 
 def find_epoch(table: Table, year: float | None = None) -> Floats | None:
-    """Give the epoch of each row: the stated year, else the column ``ref_epoch``, else None.
+    """Return the epoch of each row: the given year, the column ``ref_epoch``, or None.
 
     Examples
     --------
@@ -98,15 +92,15 @@ def find_epoch(table: Table, year: float | None = None) -> Floats | None:
 def move(
     ra_deg: Floats, dec_deg: Floats, motion: Motion, *, epoch: Floats, year: float
 ) -> tuple[Floats, Floats, Motion]:
-    """Bring positions to another epoch; rows without motion or epoch stay where they are.
+    """Move positions to another epoch; rows without a motion or an epoch stay where they are.
 
-    Radial velocities are taken as 0.
+    Radial velocities are assumed to be 0.
 
     Returns
     -------
     ra_deg, dec_deg : arrays of shape (n,)
     motion : Motion
-        At the new place, where north and east may point elsewhere.
+        At the new position, where the directions of north and east may differ.
 
     Examples
     --------
@@ -124,12 +118,12 @@ def move(
 
 
 def _moved(state: Floats, epoch: Floats, year: float) -> Floats:
-    """Move an array with the rows ra, dec (degrees), and their motions (mas per year)."""
+    """Move an array of four rows: ra and dec (degrees), and their motions (mas per year)."""
     from astropy import units as u
     from astropy.coordinates import SkyCoord
     from astropy.time import Time
 
-    # The path on the sky does not depend on the distance, but ERFA wants one: any at which the
+    # The path on the sky does not depend on the distance, but ERFA needs one: any at which the
     # star is slow compared with light.
     parsecs = np.minimum(1000 / np.hypot(state[2], state[3]), 1e6)
     pace = u.mas / u.yr

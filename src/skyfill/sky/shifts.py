@@ -21,9 +21,9 @@ class Offset:
     Attributes
     ----------
     ra_cosdec_arcsec, dec_arcsec : float
-        To be added to the positions of the shifted catalogue, along the sky.
+        Added to the positions of the shifted catalogue, along the sky.
     n_pairs : int
-        Pairs whose median it is; 0 where no shift stood out and none is applied.
+        Pairs from whose median it comes; 0 where no shift stood out and none is applied.
     """
 
     ra_cosdec_arcsec: float
@@ -48,15 +48,15 @@ def fit_offset(
 ) -> Offset:
     """Measure the shift that brings the positions `moving` onto the positions `fixed`.
 
-    All pairs within `within_arcsec` vote: chance pairs spread evenly over the possible shifts,
-    true pairs pile up at one. From there the median of the pairs within the radius of the shift
-    found so far is taken until it stays.
+    Among all pairs within `within_arcsec`, chance pairs spread evenly over the possible shifts
+    and true pairs pile up at one. From there, the median of the pairs within the radius of the
+    current shift is taken until it no longer changes.
 
     Parameters
     ----------
     fixed, moving : pairs of arrays (ra_deg, dec_deg)
     radius_arcsec : float
-        About the largest separation of true pairs once the shift is gone.
+        About the largest separation of true pairs after the shift has been removed.
     within_arcsec : float
         Largest shift to look for.
 
@@ -100,13 +100,13 @@ def shifted(ra_deg: Floats, dec_deg: Floats, offset: Offset) -> tuple[Floats, Fl
 
 
 def _thinned(found: Matches) -> Rows:
-    """Choose rows that have candidates, evenly, so that the pairs stay few enough."""
+    """Choose evenly among the rows with candidates, to limit the number of pairs."""
     n_pairs = int(found.n_candidates.sum())
     return found.left[:: 1 + n_pairs // _MOST_PAIRS]
 
 
 def _shifts(fixed: tuple[Floats, Floats], moving: tuple[Floats, Floats], pairs: Matches) -> Floats:
-    """Measure, in arcsec along the sky, how far each pair's moving member is from the fixed."""
+    """Measure the offset of each pair in arcsec along the sky, fixed minus moving."""
     from astropy import units as u
     from astropy.coordinates import SkyCoord
 
@@ -116,7 +116,7 @@ def _shifts(fixed: tuple[Floats, Floats], moving: tuple[Floats, Floats], pairs: 
 
 
 def _peak(shifts: Floats, radius: float, within: float) -> Floats | None:
-    """Find where the shifts pile up; None where they do not."""
+    """Find where the shifts pile up; None if they do not."""
     n_cells = min(2 * int(np.ceil(within / radius)) + 1, 1001)
     edges = np.linspace(-within - radius / 2, within + radius / 2, n_cells + 1)
     votes, _, _ = np.histogram2d(shifts[:, 0], shifts[:, 1], bins=edges)
@@ -167,17 +167,17 @@ def count_chance_matches(
     keep: Keep = "symmetric",
     n_shifts: int = 4,
 ) -> Chance:
-    """Match positions that were shifted in several directions, where no true pair is left.
+    """Count the matches of positions shifted in several directions, all of which are by chance.
 
-    The shift is 60 arcsec, or 20 radii where that is more: far enough to lose the true pairs, near
-    enough to meet the same density of stars. It counts objects, so that of the pairs of
-    ``keep="all"`` each left row counts once.
+    The shift is 60 arcsec or 20 radii, whichever is more: far enough to lose all true pairs, near
+    enough to see the same density of stars. Objects are counted: with ``keep="all"`` each left
+    row counts once.
 
     Parameters
     ----------
     left, right : pairs of arrays (ra_deg, dec_deg)
     n_shifts : int
-        Directions, evenly spaced from north through east.
+        Number of directions, evenly spaced from north through east.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def count_chance_matches(
 
 
 def _standard_error(counts: list[int]) -> float:
-    """Spread between shifts; for a single shift that of a Poisson count."""
+    """Compute the error from the spread between shifts; from Poisson statistics for one shift."""
     if len(counts) == 1:
         return float(np.sqrt(counts[0]))
     return float(np.std(counts, ddof=1) / np.sqrt(len(counts)))
