@@ -34,7 +34,7 @@ def test_numbers_and_texts_compare_as_texts():
 
 
 def test_an_identifier_that_stands_twice_is_refused_by_name():
-    with pytest.raises(CatalogError, match="lc: 'b' stands in 2 rows of column 'id'"):
+    with pytest.raises(CatalogError, match="lc: 'b' is in 2 rows of column 'id'"):
         joined(["b", "b"], period=[1.0, 2.0])
 
 

@@ -38,6 +38,25 @@ def first_bytes(path: Path, size: int = 4096) -> bytes:
 
 
 @contextmanager
+def naming(owner: object) -> Iterator[None]:
+    """Put the name of a file, survey or column before the message of a `CatalogError`.
+
+    Examples
+    --------
+    >>> with naming("stars.csv"):
+    ...     raise CatalogError("no column 'J'")
+    Traceback (most recent call last):
+    skyfill.errors.CatalogError: stars.csv: no column 'J'
+    """
+    try:
+        yield
+    except CatalogError as error:
+        message = str(error)
+        named = message if message.startswith(f"{owner}:") else f"{owner}: {message}"
+        raise CatalogError(named) from None
+
+
+@contextmanager
 def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn any error of a reader into a `CatalogError` that names the file.
 
@@ -45,12 +64,11 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     caught. Their warnings are silenced, because the values are checked here.
     """
     try:
-        with warnings.catch_warnings():
+        with naming(path), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
-    except CatalogError as error:
-        message = str(error)
-        raise CatalogError(message if str(path) in message else f"{path}: {message}") from None
+    except CatalogError:
+        raise
     except OSError as error:
         raise CatalogError(f"{path}: {_reason(error)}") from error
     except UnicodeDecodeError as error:

@@ -1,7 +1,6 @@
 """Light curves from files in pieces of bounded size, each with whole objects."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog import open_scan, read_batches, read_table
+from skyfill.catalog.file_io import naming
 from skyfill.errors import CatalogError
 from skyfill.lightcurve.collection import About, LightCurves, join
 from skyfill.lightcurve.layout import Layout, Request, find_layout, to_curves
@@ -177,13 +177,3 @@ def object_name(file: Path) -> str:
     '1.3442.172'
     """
     return Path(file.name.removesuffix(".gz")).stem
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Name the file in errors about its content."""
-    try:
-        yield
-    except CatalogError as error:
-        message = str(error)
-        raise CatalogError(message if str(path) in message else f"{path}: {message}") from None

@@ -1,10 +1,11 @@
-"""A survey beside the base by identifier: for tables that name the same objects alike."""
+"""Match a survey to the base by identifier, where both tables use the same identifiers."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog import Table
+from skyfill.catalog.file_io import naming
 from skyfill.errors import CatalogError
 from skyfill.sky.matching import Matches
 from skyfill.sky.survey import Flag, MatchReport, Survey, SurveyMatch
@@ -16,7 +17,7 @@ def match_identifiers(base: Table, survey: Survey, key: str) -> SurveyMatch:
     Parameters
     ----------
     key : str
-        Column that both have; numbers and texts compare as texts.
+        Column in both tables; numbers are compared as text.
 
     Examples
     --------
@@ -26,9 +27,12 @@ def match_identifiers(base: Table, survey: Survey, key: str) -> SurveyMatch:
     >>> found.flags.tolist(), found.matches.right.tolist()
     (['matched', 'unmatched', 'matched'], [1, 0])
     """
-    names = _texts(base, key, "the base"), _texts(survey.table, key, survey.name)
-    _refuse_repeats(names[1], key, survey.name)
-    rows = pc.fill_null(pc.index_in(*names, skip_nulls=True), -1).to_numpy()
+    with naming("the base"):
+        ours = identifiers(base, key)
+    with naming(survey.name):
+        theirs = identifiers(survey.table, key)
+        _refuse_repeats(theirs, key)
+    rows = pc.fill_null(pc.index_in(ours, theirs, skip_nulls=True), -1).to_numpy()
     left = np.flatnonzero(rows >= 0)
     matches = Matches(left, rows[left].astype(np.intp), np.zeros(len(left)), (rows >= 0) * 1)
     flags = np.where(rows >= 0, Flag.MATCHED.value, Flag.UNMATCHED.value)
@@ -46,24 +50,17 @@ def match_identifiers(base: Table, survey: Survey, key: str) -> SurveyMatch:
     return SurveyMatch(matches, flags, report)
 
 
-def _texts(table: Table, key: str, owner: str) -> pa.Array:
-    try:
-        return identifiers(table, key).combine_chunks()
-    except CatalogError as error:
-        raise CatalogError(f"{owner}: {error}") from None
-
-
 def identifiers(table: Table, name: str) -> pa.ChunkedArray:
-    """Give identifiers as text, so that 7 in one file and "7" in another are the same."""
+    """Return identifiers as text, so that 7 in one file and "7" in another are the same."""
     return pc.utf8_trim_whitespace(table.column(name).cast(pa.string()))
 
 
-def _refuse_repeats(names: pa.Array, key: str, owner: str) -> None:
+def _refuse_repeats(names: pa.ChunkedArray, key: str) -> None:
     counts = pc.value_counts(names.drop_null())
     repeated = counts.filter(pc.greater(counts.field("counts"), 1))
     if len(repeated):
         first = repeated[0].as_py()
         raise CatalogError(
-            f"{owner}: {first['values']!r} stands in {first['counts']} rows of column {key!r}; "
+            f"{first['values']!r} is in {first['counts']} rows of column {key!r}; "
             "give a table with one row per object"
         )

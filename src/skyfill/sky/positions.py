@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skyfill.catalog import Role, Table
+from skyfill.catalog.file_io import naming
 from skyfill.errors import CatalogError
 from skyfill.sky.angles import (
     from_numbers,
@@ -220,18 +221,12 @@ def _angles(table: Table, names: tuple[str, ...], unit: str | None, *, is_ra: bo
         letters = lettered_unit(cells[0]) if len(names) == 1 else None
         stated = letters or stated or ("hourangle" if is_ra else "deg")
         values = from_parts(cells, names) if len(names) > 1 else from_text(cells[0], names[0])
-    scale = _scale(stated, names[0])
+    with naming(f"column {names[0]!r}"):
+        scale = in_degrees(stated)
     if scale == 15 and not is_ra:  # nobody measures declinations in hours
         stated, scale = "deg", 1.0
     _check_range(values, scale, name=names[0], unit=stated, is_ra=is_ra)
     return values * scale
-
-
-def _scale(unit: str, name: str) -> float:
-    try:
-        return in_degrees(unit)
-    except CatalogError as error:
-        raise CatalogError(f"column {name!r}: {error}") from None
 
 
 def _check_range(values: Floats, scale: float, *, name: str, unit: str, is_ra: bool) -> None:

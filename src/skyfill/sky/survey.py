@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skyfill.catalog import Table
-from skyfill.errors import CatalogError
+from skyfill.catalog.file_io import naming
 from skyfill.sky.footprint import Footprint
 from skyfill.sky.matching import Keep, Matches, match_positions, nearest_arcsec
 from skyfill.sky.positions import PositionColumns, Positions, read_positions
@@ -66,10 +66,8 @@ class Survey:
 
     def positions(self) -> Positions:
         """Read the positions; an error names the survey."""
-        try:
+        with naming(self.name):
             return read_positions(self.table, self.position, epoch=self.epoch)
-        except CatalogError as error:
-            raise CatalogError(f"{self.name}: {error}") from None
 
 
 @dataclass(frozen=True)
