@@ -128,6 +128,7 @@ def _fit(
         n_components=k,
         shrinkage=plan.shrinkage,
         arcs=plan.arcs,
+        calibrate=False,
         n_fits=n_fits,
         tol=1e-3,
         rng=rng,

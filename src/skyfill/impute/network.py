@@ -25,12 +25,12 @@ class NetworkImputer(Imputer):
     n_components : int or "auto"
         Components per fit.
     shrinkage : float or "auto"
-        Extra rows by which covariances are drawn towards the diagonal.
+        Covariances are drawn towards the pooled one as by this many extra rows.
     arcs : {"full", "shared", "own", "auto"}
         Full covariances, one graph for all components, or a graph each.
     gaps : {"ignorable", "informative", "auto"}
-        Whether the pattern of gaps tells about a row: "informative" where faint objects lack
-        bands.
+        Whether the pattern of gaps is evidence of what a row is: "informative" where
+        faint objects lack bands.
     margins : bool
         Map columns to normal scores first.
     n_fits : int

@@ -13,7 +13,7 @@ from skyfill.network._array import Array
 WIDTH, HEIGHT, MARGIN = 960.0, 600.0, 24.0
 NODE_HEIGHT, LETTER_WIDTH, NODE_PADDING = 30.0, 8.2, 24.0
 STEPS, APART_STEPS = 300, 80
-# Okabe & Ito (2008), told apart by all kinds of color vision; pale, so that black letters show.
+# Okabe & Ito (2008), distinct for all kinds of color vision; pale, so that black letters show.
 FILLS = ("#8ec5e8", "#f5cd75", "#7fd1b5", "#e6b7d1", "#efac80", "#f2ea8e", "#c9c9c9", "#7fb0d0")
 NEAR_SIDES = 1.15
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from skyfill.network import MixtureNetwork
-from skyfill.network.mixture.calibration import STEPS, calibrate
+from skyfill.network import MixtureNetwork, learn_mixture
+from skyfill.network.mixture.calibration import STEPS, fit_levels
 from skyfill.network.mixture.gap_kernels import find_score
 from skyfill.network.mixture.margin import identity_margin
 from skyfill.network.mixture.mixture import Mixture
@@ -32,7 +32,7 @@ def rows(n, seed=0):
 
 
 def calibrated(model, X):
-    columns, shifts = calibrate(lambda rows, rng: model, X, np.random.default_rng(1))
+    columns, shifts = fit_levels(lambda rows, rng: model, X, np.random.default_rng(1))
     return replace(model, calibration=columns, by_spread=shifts)
 
 
@@ -103,3 +103,15 @@ def test_scores_are_the_quantiles_of_the_mixture(
     exact = brentq(lambda x: norm.cdf(x, mean, sd).mean() - level, *ends)
     flat = norm.pdf(exact, mean, sd).mean() < 1e-4
     assert flat or found == pytest.approx(exact, abs=1e-4)
+
+
+def test_without_calibration_the_fits_are_the_same_and_quantiles_those_of_the_mixture():
+    X = np.random.default_rng(3).normal(size=(250, 2))
+    X[::4, 1] = np.nan
+    options = {"n_components": 2, "shrinkage": 5.0, "n_fits": 2, "rng": 1}
+    with_levels = learn_mixture(X, **options).network
+    without = learn_mixture(X, calibrate=False, **options).network
+    assert with_levels.calibration is not None
+    assert (without.calibration, without.by_spread) == (None, None)
+    for one, other in zip(with_levels.fits, without.fits, strict=True):
+        np.testing.assert_array_equal(one.covs, other.covs)

@@ -1,8 +1,7 @@
-"""Levels of posteriors at which held-out cells really lie: so that intervals hold what they say.
+"""Calibrate quantiles on held-out cells, so that a 90 % interval holds 90 % of the true values.
 
-A mixture that is fitted to few rows is too sure where it knows much and too careful where it knows
-little, or the other way round; and each column has its own faults. Hidden cells of held-out rows
-show both.
+A mixture fitted to few rows is overconfident about gaps that it can predict well and too cautious
+about the others, or the reverse, and columns differ. Hidden cells of held-out rows show both.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from skyfill.network.mixture.network import BySpread, MixtureNetwork
 # Rows are held out in parts of this share, until there are this many of them.
 HELD_OUT, HELD_ROWS = 0.25, 1000
 # Share of cells hidden in half of the rows; the other half gets gaps like those of other rows.
-# All of this so many times, with the same fits.
+# This is repeated with the same fits.
 HIDDEN, TIMES = 0.2, 3
 STEPS = np.linspace(0.0, 1.0, 41)
-# Cells are put into so many groups by what is known of them.
+# Groups of cells by the spread of their posteriors.
 GROUPS = 5
-# Levels are drawn to what is known of more cells as by this many cells.
+# Levels of few cells are drawn towards those of all cells, as by this many extra cells.
 PRIOR = 60.0
 Learn = Callable[[Array, Generator], MixtureNetwork]
 
 
-def calibrate(learn: Learn, X: Array, rng: Generator) -> tuple[Array, BySpread]:
+def fit_levels(learn: Learn, X: Array, rng: Generator) -> tuple[Array, BySpread]:
     """Find the levels of the posterior at which hidden cells of held-out rows lie.
 
     Parameters
     ----------
     learn : callable
-        Gives the model of some rows, and takes a generator.
+        Learns a model from rows; takes the rows and a generator.
     X : array of shape (n, p)
         Rows in random order; NaN is a gap.
     rng : numpy.random.Generator
@@ -52,12 +51,12 @@ def calibrate(learn: Learn, X: Array, rng: Generator) -> tuple[Array, BySpread]:
     n_parts = min(max(-(-HELD_ROWS // size), 1), round(1 / HELD_OUT))
     found = [_held_out(learn, X, slice(i * size, (i + 1) * size), rng) for i in range(n_parts)]
     pit, spread = (np.concatenate(side) for side in zip(*found, strict=True))
-    told = ~np.isnan(pit)
-    everywhere = _blend(pit[told], STEPS)
-    columns = np.stack([_blend(pit[told[:, j], j], everywhere) for j in range(X.shape[1])])
-    # What is left when the faults of the columns are mended.
+    known = ~np.isnan(pit)
+    everywhere = _blend(pit[known], STEPS)
+    columns = np.stack([_blend(pit[known[:, j], j], everywhere) for j in range(X.shape[1])])
+    # What is left once the columns are calibrated.
     left = np.stack([np.interp(p, levels, STEPS) for p, levels in zip(pit.T, columns, strict=True)])
-    return columns, _by_spread(left.T[told], spread[told])
+    return columns, _by_spread(left.T[known], spread[known])
 
 
 def _held_out(learn: Learn, X: Array, held: slice, rng: Generator) -> tuple[Array, Array]:
@@ -83,7 +82,7 @@ def _hide(rows: Array, rng: Generator) -> Array:
 def _blend(found: Array, prior: Array) -> Array:
     """Quantiles of the levels found, drawn towards a prior as by some extra cells; ends stay.
 
-    They are drawn as normal scores, so that small levels are not swamped by the prior's.
+    The mean is taken of normal scores, where small levels count as much as large ones.
     """
     if not found.size:
         return prior

@@ -23,7 +23,7 @@ from skyfill.network.mixture.lanes import (
     sum_products,
 )
 
-# Rows of a run that are completed together: what all components say of them stays in the cache.
+# Rows of a run that are completed together: what all components make of them stays in the cache.
 RUN = 32
 
 
@@ -251,7 +251,7 @@ def add_run(b, p, n, c, resp, room, mine, total, cross):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def has_share(resp, b):  # type: ignore[no-untyped-def]
-    """Tell whether a component of a block can have made a row."""
+    """Whether any component of a block can have made a row."""
     share = 0.0
     for k in range(b * LANES, (b + 1) * LANES):
         share += resp[k]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skyfill.network._array import Array, Rng, as_table, check_names, check_seen
 from skyfill.network.em import Climb
-from skyfill.network.mixture.calibration import calibrate
+from skyfill.network.mixture.calibration import fit_levels
 from skyfill.network.mixture.margin import fit_margin, identity_margin
 from skyfill.network.mixture.mixture import (
     PLAN_ROWS,
@@ -30,7 +30,7 @@ SHRINKAGES = (2.0, 5.0, 15.0)
 FIRST_SHRINKAGE = 5.0
 # Share of the rows held out while the plan is chosen.
 HELD_OUT = 0.25
-# A table of fewer rows is held out in turn, quarter by quarter: one quarter tells too little.
+# A table of fewer rows is held out in turn, quarter by quarter: one quarter is too few rows.
 ONE_FOLD_ROWS = 1000
 # With fewer rows than this nothing can be held out: the first of all choices is taken.
 LEAST_ROWS = 12
@@ -60,6 +60,7 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     arcs: str = "full",
     gaps: str = "ignorable",
     margins: bool = True,
+    calibrate: bool = True,
     n_fits: int = 8,
     tol: float = 5e-4,
     max_iter: int = 300,
@@ -76,14 +77,17 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     n_components : int or "auto"
         Components of a fit.
     shrinkage : float or "auto"
-        Extra rows by which covariances are drawn towards the diagonal.
+        Covariances are drawn towards the pooled one as by this many extra rows.
     arcs : {"full", "shared", "own", "auto"}
         Components with full covariances, with one graph for all, or with a graph each.
     gaps : {"ignorable", "informative", "auto"}
         Whether every component has its own probability that a cell is a gap, so that the pattern
-        of gaps tells about the row.
+        of gaps is evidence of which components a row comes from.
     margins : bool
         Map columns to normal scores first; otherwise they are only standardised.
+    calibrate : bool
+        Fit the calibration of quantiles and intervals as well, on held-out rows of a table of at
+        least 200 rows; it needs three to twelve more fits.
     n_fits : int
         Fits from different starts that are averaged.
     tol, max_iter : float, int
@@ -116,7 +120,8 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
             return fit_mixture(Z, plans[i], seeds[i], tol=tol, max_iter=max_iter)
 
         fits = map_threads(fit, list(range(n_fits)))
-        levels = _calibrate(bare, X, plan, rng) if len(X) >= CALIBRATION_ROWS else (None, None)
+        calibrated = calibrate and len(X) >= CALIBRATION_ROWS
+        levels = _calibrate(bare, X, plan, rng) if calibrated else (None, None)
     network = MixtureNetwork(names, maps, tuple(fit.params for fit in fits), *levels)
     n_iter = max(fit.n_iter for fit in fits)
     return LearnedMixture(network, plan, trials, n_iter, all(fit.converged for fit in fits))
@@ -231,7 +236,7 @@ def _calibrate(
         fits = map_threads(lambda i: fit_mixture(Z, plan, starts[i]), list(range(CALIBRATION_FITS)))
         return replace(bare, fits=tuple(fit.params for fit in fits))
 
-    return calibrate(learn, X[rng.permutation(len(X))[: 2 * PLAN_ROWS]], rng)
+    return fit_levels(learn, X[rng.permutation(len(X))[: 2 * PLAN_ROWS]], rng)
 
 
 def _spread(plan: Plan, n_fits: int, vary: bool) -> list[Plan]:

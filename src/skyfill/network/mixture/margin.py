@@ -126,7 +126,7 @@ def _thin(z: Array, needed: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 class Constant(Margin):
-    """The margin of a column with one value: it tells nothing, and is filled with that value."""
+    """The margin of a column with one value: gaps are filled with it, and it predicts nothing."""
 
     def to_normal(self, values: Array) -> Array:
         """Score 0 for any value."""

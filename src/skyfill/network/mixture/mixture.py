@@ -84,7 +84,7 @@ def in_blocks(fits: Sequence[Mixture]) -> kernels.Components:
     weights = np.concatenate([fit.weights for fit in fits])
     log_norms = np.log(weights) - 0.5 * np.linalg.slogdet(covs)[1]
     np.einsum("kjj->kj", precisions)[:] /= 2
-    # Where gaps tell nothing there is nothing to add for them.
+    # Ignorable gaps add nothing to the likelihood.
     columns = 0 if fits[0].gap_rates is None else None
     lost, seen = (_side_by_side(logs[:, :columns]) for logs in gap_logs(fits))
     return kernels.Components(
@@ -113,7 +113,7 @@ def one_by_one(blocks: Array, count: int) -> Array:
 
 
 def gap_logs(fits: Sequence[Mixture]) -> tuple[Array, Array]:
-    """Log probability of each component that a cell is a gap, or not; 0 where gaps tell nothing."""
+    """Log probabilities that a cell is a gap, or is not; 0 where gaps are ignorable."""
     rates = [fit.gap_rates for fit in fits if fit.gap_rates is not None]
     if not rates:
         nothing = np.zeros((sum(len(fit.weights) for fit in fits), fits[0].means.shape[1]))

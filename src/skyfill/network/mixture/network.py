@@ -24,7 +24,7 @@ from skyfill.threads import map_threads
 
 
 class Parts(NamedTuple):
-    """What every component says of the rows and gaps of a part of a table."""
+    """Responsibilities, likelihood and posteriors of gaps by every component, for some rows."""
 
     resp: Array  # (n, c)
     mean: Array  # (gaps, c)
@@ -34,7 +34,7 @@ class Parts(NamedTuple):
 
 
 class Inferred(NamedTuple):
-    """What one pass over a table tells: of gaps, of how likely rows are, of their components.
+    """Results of one pass over a table: posterior of gaps, likelihood and components of rows.
 
     `seen` is the log density of each row's seen cells, without the chance of its pattern of gaps.
     """
@@ -267,7 +267,7 @@ class MixtureNetwork:
         return dict(sorted(strength.items(), key=lambda item: -item[1]))
 
     def _each(self, X: Array, work: Callable[[slice, Sorted, Parts], None]) -> None:
-        """Let `work` see each part of a table with what the components say of it."""
+        """Let `work` see each part of a table with what the components make of it."""
 
         def one(start: int) -> None:
             rows = slice(start, min(start + ROWS_AT_ONCE, len(X)))

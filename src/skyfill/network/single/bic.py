@@ -62,7 +62,7 @@ def _refresh(cov, n, penalty, parents, child, gain, work):  # type: ignore[no-un
 
 @njit(cache=True, nogil=True)
 def _reaches(parents, start, end, skip_direct):  # type: ignore[no-untyped-def]
-    """Tell whether a directed path leads from start to end (other than the arc itself)."""
+    """Whether a directed path leads from start to end (other than the arc itself)."""
     p = parents.shape[0]
     seen = np.zeros(p, np.bool_)
     stack = np.empty(p, np.int64)

@@ -64,7 +64,7 @@ def children_of(parents: Parents, node: int) -> tuple[int, ...]:
 
 
 def has_path(parents: Parents, start: int, end: int) -> bool:
-    """Tell whether a directed path leads from `start` to `end`."""
+    """Whether a directed path leads from `start` to `end`."""
     reached, frontier = {start}, [start]
     while frontier:
         for child in children_of(parents, frontier.pop()):

@@ -36,7 +36,7 @@ class Fit(NamedTuple):
 
 
 def regress(cov: Array, child: int, family: tuple[int, ...]) -> tuple[Array, float, bool]:
-    """Least squares of a child on its parents; also tell whether it had to be regularised."""
+    """Least squares of a child on its parents; and whether it did without regularization."""
     parents = list(family)
     within, across = cov[np.ix_(parents, parents)], cov[parents, child]
     regular = not parents or bool(np.linalg.eigvalsh(within)[0] > MIN_VARIANCE)
@@ -199,7 +199,7 @@ def standardize(X: Array, names: tuple[str, ...]) -> Standard:
     for j in np.flatnonzero(low == high):
         raise DataError(
             f"column {names[j]!r} is constant: {low[j]:g} in all {n_seen[j]} rows that have it; "
-            "it tells nothing about other columns: drop it"
+            "it has no relation to other columns: drop it"
         )
     # Halves of the range first: the squares of huge values must not overflow.
     middle, reach = low / 2 + high / 2, high / 2 - low / 2
