@@ -1,7 +1,9 @@
 """Shared by all tests: hypothesis takes its time, on a busy machine and for first compilations."""
 
 import os
+import socket
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -12,3 +14,11 @@ settings.register_profile(
     derandomize="CI" in os.environ,
 )
 settings.load_profile("skyfill")
+
+
+@pytest.fixture
+def closed_port():
+    """Hold a port of this machine at which nothing listens, so that calls are refused."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]

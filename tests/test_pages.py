@@ -4,6 +4,8 @@ import ast
 import json
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,39 @@ def test_the_notebook_is_its_page():
     assert len(code) > 5
     for source in code:
         ast.parse(source)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The pages as `make docs` builds them."""
+    pytest.importorskip("sphinx", reason="needs Sphinx: pip install -e '.[docs]'")
+    folder = tmp_path_factory.mktemp("pages")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-d", folder / "trees", DOCS, folder]
+    subprocess.run(command, check=True)
+    return folder
+
+
+def test_built_pages_load_nothing_from_elsewhere(built):
+    loaded = re.compile(
+        r"<(?:script|link|img|iframe|source|object)\b[^>]*?(?:src|href)=\"([^\"]*)\""
+    )
+    pages = sorted(built.glob("**/*.html"))
+    assert {page.stem for page in PAGES} <= {page.stem for page in pages}
+    for page in pages:
+        for address in loaded.findall(page.read_text()):
+            assert not re.match(r"(\w+:)?//", address), (page.name, address)
+    for style in built.glob("_static/**/*.css"):
+        for address in re.findall(r"url\(['\"]?([^'\")]+)", style.read_text()):
+            here = (style.parent / address).is_file()
+            assert here or address.startswith("data:"), (style.name, address)
+
+
+@pytest.mark.parametrize("name", ["concepts", "lightcurves", "networks", "next"])
+def test_formulas_are_drawn_by_the_browser_alone(built, name):
+    text = re.sub(r"`[^`\n]*`", "", prose(DOCS / f"{name}.md"))
+    written = len(re.findall(r"\$\$.+?\$\$|\$[^$\n]+\$", text, re.DOTALL))
+    assert written > 0
+    assert len(re.findall("<math[ >]", (built / f"{name}.html").read_text())) == written
 
 
 def test_the_paper_is_cited_alike_everywhere():

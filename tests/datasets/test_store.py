@@ -81,7 +81,7 @@ def test_a_missing_file_is_downloaded_once_into_the_cache(folders, server):
     found = find_entry(entry(server + "/table.csv"))
     assert found == folders[1] / "survey" / "table.csv"
     assert found.read_bytes() == CONTENT
-    assert find_entry(entry("http://127.0.0.1:9/nowhere")) == found
+    assert find_entry(entry(server + "/lost.csv")) == found
 
 
 def test_a_download_with_a_wrong_checksum_is_not_kept(folders, server):
@@ -90,10 +90,10 @@ def test_a_download_with_a_wrong_checksum_is_not_kept(folders, server):
     assert not list(folders[1].rglob("*.csv"))
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9/table.csv", "{server}/lost.csv"])
-def test_a_failed_download_says_what_to_do(folders, server, address):
+@pytest.mark.parametrize("address", ["http://127.0.0.1:{port}/table.csv", "{server}/lost.csv"])
+def test_a_failed_download_says_what_to_do(folders, server, closed_port, address):
     with pytest.raises(CatalogError, match=r"cannot be downloaded.*SKYFILL_DATA"):
-        find_entry(entry(address.format(server=server)))
+        find_entry(entry(address.format(port=closed_port, server=server)))
 
 
 def test_the_registry_has_a_checksum_for_every_file():
