@@ -308,7 +308,7 @@ def test_an_unknown_method_is_named_with_those_there_are():
         classifiers(["magic"])
 
 
-def test_figures_show_every_method_and_class(found, tmp_path):
+def test_figures_show_every_method_and_class(found):
     matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     matplotlib.use("agg")
     from matplotlib import pyplot
@@ -316,10 +316,20 @@ def test_figures_show_every_method_and_class(found, tmp_path):
     from skyfill.evaluate.class_figures import draw_classification
 
     figure = draw_classification(found)
-    texts = [t.get_text() for t in figure.axes[0].get_legend().get_texts()]
-    assert texts == ["bayes", "spy"]
-    assert [t.get_text() for t in figure.axes[5].get_yticklabels()] == ["CEPH", "QSO", "RRL"]
-    assert len(figure.axes[3].lines) == 3
-    figure.savefig(tmp_path / "all.png")
-    assert (tmp_path / "all.png").stat().st_size > 10_000
+    figure.canvas.draw()
+    scores, losses, _, roc, recall, confusion = figure.axes
+    assert [t.get_text() for t in scores.get_legend().get_texts()] == ["bayes", "spy"]
+    np.testing.assert_allclose(scores.lines[0].get_xdata(), found.by_class("bayes").f)
+    shown = [bars.lines[0].get_xdata()[0] for bars in losses.containers]
+    np.testing.assert_allclose(shown, [found.mean("log_loss", m).value for m in found.methods])
+    for ax, kind in ((roc, "roc"), (recall, "precision_recall")):
+        assert ax.get_title() == "bayes"
+        for line, name in zip(ax.lines, found.classes, strict=True):
+            curve = getattr(found, kind)("bayes", name)
+            assert line.get_label() == f"{name} {curve.area:.3f}"
+            np.testing.assert_array_equal(line.get_xydata(), np.transpose([curve.x, curve.y]))
+    assert [t.get_text() for t in confusion.get_yticklabels()] == ["CEPH", "QSO", "RRL"]
+    counts = found.confusion("bayes")
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(confusion.images[0].get_array(), shares)
     pyplot.close("all")

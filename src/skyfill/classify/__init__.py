@@ -1,4 +1,4 @@
-"""Class probabilities for incomplete objects, candidate lists, the next measurement."""
+"""Class probabilities for incomplete objects, and the measurement to take next."""
 
 from importlib import import_module
 from typing import Any
@@ -7,14 +7,12 @@ from typing import Any
 _PUBLIC = {
     "CatalogClassifier": "skyfill.classify.classifier",
     "FlatForest": "skyfill.classify.forest",
-    "Selection": "skyfill.classify.candidates",
     "Scorer": "skyfill.classify.scorer",
     "Scores": "skyfill.classify.scorer",
     "estimate_prior": "skyfill.classify.prior",
-    "evidence": "skyfill.classify.candidates",
-    "expected_gains": "skyfill.classify.measure",
+    "expected_gains": "skyfill.classify.next_measurement",
     "fit_sharpness": "skyfill.classify.sharpness",
-    "marginal_probabilities": "skyfill.classify.marginal",
+    "marginal_probabilities": "skyfill.classify.next_measurement",
     "shift_prior": "skyfill.classify.prior",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skyfill.classify.marginal import (
+from skyfill.classify.next_measurement import (
     N_INNER,
     N_POINTS,
     Array,

@@ -15,9 +15,8 @@ from skyfill.cli.terminal import note
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
-    from skyfill.classify.candidates import Candidates, Selection, Target
-    from skyfill.classify.list_report import ListReport
-    from skyfill.classify.lists import Search
+    from skyfill.report.candidates import Candidates, Selection
+    from skyfill.report.published_lists import ListReport, Search
     from skyfill.sky import PositionColumns
 
 RESULTS = "results"
@@ -76,7 +75,7 @@ RESULTS = "results"
 def command(context: click.Context, /, **given: Any) -> None:
     """Rank the objects of RESULTS (see skyfill classify) that are probably of a class."""
     from skyfill.catalog import Provenance, write_table
-    from skyfill.classify.list_report import missing_entries, report_on, with_lists
+    from skyfill.report.published_lists import missing_entries, report_on, with_lists
 
     selection, searches = _gather(given)
     found = selection.ranked()
@@ -96,15 +95,13 @@ def _gather(given: Mapping[str, Any]) -> tuple[Selection, list[Search]]:
     import pyarrow as pa
 
     from skyfill.catalog import Table, open_scan
-    from skyfill.classify.candidates import Selection, Target
-    from skyfill.model.results import probability_columns
+    from skyfill.report.candidates import Selection
 
     scan = open_scan(given["results"])
     empty = Table(scan.schema.empty_table())
-    target = Target(given["name"], probability_columns(empty.names))
-    selection = Selection(target, given["least"])
+    selection = Selection(given["name"], given["least"])
     selection.add(empty)
-    searches = _searches(empty, target, given)
+    searches = _searches(empty, given)
     for batch in scan.batches:
         table = Table(pa.Table.from_batches([batch]))
         selection.add(table)
@@ -113,10 +110,10 @@ def _gather(given: Mapping[str, Any]) -> tuple[Selection, list[Search]]:
     return selection, searches
 
 
-def _searches(results: Table, target: Target, given: Mapping[str, Any]) -> list[Search]:
+def _searches(results: Table, given: Mapping[str, Any]) -> list[Search]:
     from skyfill.catalog import read_table
-    from skyfill.classify.lists import Published, Search, check_names, choose_key
     from skyfill.errors import CatalogError
+    from skyfill.report.published_lists import Published, Search, check_names, choose_key
 
     names = [path.name.split(".")[0] for path in given["lists"]]
     where = _positions(given["positions"], names)
@@ -126,7 +123,7 @@ def _searches(results: Table, target: Target, given: Mapping[str, Any]) -> list[
         try:
             key = choose_key(results, table, given["key"])
             lists.append(Published(name, table, key, where.get(name)))
-            search = Search(lists[-1], target, given["radius"], position=where.get(RESULTS))
+            search = Search(lists[-1], given["name"], given["radius"], position=where.get(RESULTS))
             search.add(results)
         except CatalogError as error:
             both = f"--compare {path} with {given['results']}"
@@ -152,9 +149,9 @@ def _positions(texts: Sequence[str], names: Sequence[str]) -> dict[str, Position
 
 def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str | None]:
     """Add what speaks for and against each candidate, where the model is at hand."""
-    from skyfill.classify.candidates import evidence, with_evidence
     from skyfill.errors import ModelError
     from skyfill.model import features_of, load_model, scorer_of
+    from skyfill.report.candidates import evidence, with_evidence
 
     if not given["model"]:
         return found.table, None

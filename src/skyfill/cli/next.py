@@ -16,7 +16,7 @@ from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
-    from skyfill.classify.measure import Gains
+    from skyfill.classify.next_measurement import Gains
 
 MATCH = "match_"
 
@@ -81,7 +81,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     survey: --draws joint draws.
     """
     from skyfill.catalog import Provenance, read_table, write_table
-    from skyfill.classify.measure import expected_gains
+    from skyfill.classify.next_measurement import expected_gains
     from skyfill.classify.sharpness import fit_sharpness
     from skyfill.model import features_of, load_model, scorer_of
 
@@ -175,7 +175,7 @@ def _tell(gains: Gains, given: Mapping[str, Any]) -> None:
         found = [benefit._asdict() for benefit in benefits]
         click.echo(json.dumps({**facts, "measurements": found}, indent=2))
     else:
-        from skyfill.classify.measure import HELPED_BITS
+        from skyfill.classify.next_measurement import HELPED_BITS
         from skyfill.evaluate.class_tables import markdown
 
         head = ["measurement", "objects without", "bits in all", "bits each", "best for"]

@@ -19,13 +19,9 @@ from skyfill.catalog.files import open_scan, open_writer
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
 from skyfill.catalog.table import Table, schema_meta
 from skyfill.model.results import CLASS, result_info
+from skyfill.report import candidates
 
 WIDTH = 80
-# Columns of a candidate list, for files that have lost their descriptions.
-CANDIDATES = {
-    "rank": ColumnInfo(None, "meta.code", "Rank, the most probable first"),
-    "probability": ColumnInfo(None, "stat.probability;src.class", "Probability of the class"),
-}
 # UCDs of columns that have none, by role.
 UCDS = {
     Role.IDENTIFIER: "meta.id",
@@ -79,7 +75,7 @@ def describe(schema: pa.Schema) -> pa.Schema:
 
 
 def _completed(name: str, info: ColumnInfo) -> ColumnInfo:
-    known = result_info(name) or CANDIDATES.get(name, ColumnInfo())
+    known = result_info(name) or candidates.COLUMNS.get(name, ColumnInfo())
     if info.role is Role.REASON and info.of:
         known = ColumnInfo(description=f"Why {info.of} is missing")
     return ColumnInfo(

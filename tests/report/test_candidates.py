@@ -6,19 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skyfill.catalog import ColumnInfo, Role, Table
-from skyfill.classify.candidates import (
-    Selection,
-    Target,
-    evidence,
-    name_evidence,
-    with_evidence,
-)
-from skyfill.classify.list_report import missing_entries, report_on, with_lists
-from skyfill.classify.lists import Published, Search, check_names, choose_key
 from skyfill.errors import CatalogError, DataError
-
-QSO = Target("QSO", {"BE": "p_BE", "QSO": "p_QSO", "RRL": "p_RRL"})
-ALONE = Target("QSO", {"QSO": "p_QSO"})
+from skyfill.report.candidates import Selection, evidence, name_evidence, with_evidence
+from skyfill.report.published_lists import (
+    Published,
+    Search,
+    check_names,
+    choose_key,
+    missing_entries,
+    report_on,
+    with_lists,
+)
 
 
 def results(n=6):
@@ -36,7 +34,7 @@ def results(n=6):
 
 
 def gathered(table, least=0.8, batches=1):
-    selection = Selection(QSO, least)
+    selection = Selection("QSO", least)
     step = -(-len(table) // batches)
     for start in range(0, len(table), step):
         selection.add(Table(table.arrow.slice(start, step)))
@@ -101,7 +99,7 @@ def test_the_strongest_features_are_named_with_their_bits():
 def test_mission_16_matches_with_a_list_by_identifier():
     table = results()
     published = Published("kim", Table.from_columns({"ID": ["s0", " s2", "s3", "s4", "zz"]}), "ID")
-    search = Search(published, QSO)
+    search = Search(published, "QSO")
     search.add(table)
     found = gathered(table)
     report = report_on(search, 0.8, found.rows)
@@ -116,7 +114,7 @@ def test_mission_16_matches_with_a_list_by_identifier():
 
 def test_the_missing_have_their_reasons():
     published = Published("kim", Table.from_columns({"ID": ["s0", "s3", "s4", "zz"]}), "ID")
-    search = Search(published, QSO)
+    search = Search(published, "QSO")
     search.add(results())
     rows = missing_entries([search], 0.8).arrow.to_pylist()
     assert [(row["identifier"], row["reason"]) for row in rows] == [
@@ -132,7 +130,7 @@ def test_the_missing_have_their_reasons():
 
 
 def test_a_list_without_missing_entries_gives_an_empty_table():
-    search = Search(Published("kim", Table.from_columns({"ID": ["s0"]}), "ID"), QSO)
+    search = Search(Published("kim", Table.from_columns({"ID": ["s0"]}), "ID"), "QSO")
     search.add(results())
     assert len(missing_entries([search], 0.8)) == 0
 
@@ -143,7 +141,7 @@ def test_a_list_by_position_is_found_in_any_batches(batches):
     entries = Table.from_columns(
         {"RAJ2000": [80.0, 80.02, 10.0], "DEJ2000": [-69 + 0.4 / 3600, -69 + 5 / 3600, 10.0]}
     )
-    search = Search(Published("old", entries), QSO, 1.0)
+    search = Search(Published("old", entries), "QSO", 1.0)
     table = results()
     step = -(-len(table) // batches)
     for start in range(0, len(table), step):
@@ -158,7 +156,7 @@ def test_the_nearest_object_counts_also_across_batches():
     near = Table.from_columns({"ra": [80.0], "dec": [-69.0 + 0.2 / 3600], "p_QSO": [0.9]})
     far = Table.from_columns({"ra": [80.0], "dec": [-69.0 + 0.8 / 3600], "p_QSO": [0.1]})
     for order in ([near, far], [far, near]):
-        search = Search(Published("old", entry), ALONE, 1.0)
+        search = Search(Published("old", entry), "QSO", 1.0)
         for batch in order:
             search.add(batch)
         assert search.found.probability.tolist() == [0.9]
@@ -166,7 +164,7 @@ def test_the_nearest_object_counts_also_across_batches():
 
 def test_identifiers_match_whatever_their_type():
     table = Table.from_columns({"ID": [7, 8], "p_QSO": [0.9, 0.1]})
-    search = Search(Published("old", Table.from_columns({"ID": ["7", None]}), "ID"), ALONE)
+    search = Search(Published("old", Table.from_columns({"ID": ["7", None]}), "ID"), "QSO")
     search.add(table)
     assert search.found.rows.tolist() == [0, -1]
 
@@ -184,11 +182,11 @@ def test_the_key_is_what_both_call_an_identifier():
 
 def test_mistakes_are_named():
     with pytest.raises(CatalogError, match="no class 'AGN' in the results; the classes are BE"):
-        Selection(QSO._replace(name="AGN"), 0.8).add(results())
+        Selection("AGN", 0.8).add(results())
     with pytest.raises(CatalogError, match="no class 'AGN' in the results; there are no prob"):
-        Selection(Target("AGN", {}), 0.8).add(Table.from_columns({"J": [1.0]}))
+        Selection("AGN", 0.8).add(Table.from_columns({"J": [1.0]}))
     with pytest.raises(DataError, match="least probability is 80"):
-        Selection(QSO, 80)
+        Selection("QSO", 80)
     twice = Published("old", results(), "ID")
     with pytest.raises(CatalogError, match="two lists are called 'old'"):
         check_names([twice, twice])

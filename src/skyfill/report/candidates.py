@@ -1,8 +1,9 @@
-"""Candidate lists: the objects that are probably of a class, ranked, and what speaks for them."""
+"""Candidate lists: objects that probably belong to a class, ranked, and the evidence for each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,38 +12,35 @@ from numpy.typing import ArrayLike, NDArray
 
 from skyfill.catalog import ColumnInfo, Table
 from skyfill.errors import CatalogError, DataError
+from skyfill.model.results import probability_columns
 
 Array = NDArray[np.float64]
-# Odds beyond a million to one are not told apart.
+# Odds beyond a million to one count as a million to one.
 FLOOR = 1e-6
 # Evidence below this many bits is not worth naming.
 LEAST_BITS = 0.05
 N_NAMED = 3
+# Columns in front of a list of candidates.
+COLUMNS = {
+    "rank": ColumnInfo(None, "meta.code", "Rank, the most probable first"),
+    "probability": ColumnInfo(None, "stat.probability;src.class", "Probability of the class"),
+}
 
 
-class Target(NamedTuple):
-    """A class, and where a table of results holds the probabilities of all classes.
+def probability_of(table: Table, name: str) -> Array:
+    """Give the probability of a class for each row of a table of results; NaN where there is none.
 
-    Parameters
-    ----------
-    name : str
-        The class that is looked for.
-    columns : mapping
-        Class -> column of its probabilities.
+    Examples
+    --------
+    >>> probability_of(Table.from_columns({"id": ["a"], "p_QSO": [0.9]}), "QSO")
+    array([0.9])
     """
-
-    name: str
-    columns: Mapping[str, str]
-
-    def probability(self, table: Table) -> Array:
-        """Give the probability of the class for each row; NaN where there is none."""
-        if self.name not in self.columns:
-            known = ", ".join(self.columns)
-            found = f"the classes are {known}" if known else "there are no probabilities"
-            raise CatalogError(
-                f"no class {self.name!r} in the results; {found} (see skyfill classify)"
-            )
-        return np.asarray(table.numbers(self.columns[self.name])[:, 0])
+    columns = probability_columns(table.names)
+    if name not in columns:
+        known = ", ".join(columns)
+        found = f"the classes are {known}" if known else "there are no probabilities"
+        raise CatalogError(f"no class {name!r} in the results; {found} (see skyfill classify)")
+    return np.asarray(table.numbers(columns[name])[:, 0])
 
 
 class Candidates(NamedTuple):
@@ -57,30 +55,30 @@ class Selection:
 
     Parameters
     ----------
-    target : Target
+    name : str
         The class.
     least : float
         The lowest probability of a candidate.
 
     Examples
     --------
-    >>> selection = Selection(Target("QSO", {"QSO": "p_QSO"}), 0.8)
+    >>> selection = Selection("QSO", 0.8)
     >>> selection.add(Table.from_columns({"id": ["a", "b", "c"], "p_QSO": [0.85, 0.2, 0.95]}))
     >>> table, rows = selection.ranked()
     >>> table.column("id").to_pylist(), rows
     (['c', 'a'], array([2, 0]))
     """
 
-    def __init__(self, target: Target, least: float) -> None:
+    def __init__(self, name: str, least: float) -> None:
         if not 0 < least <= 1:
             raise DataError(f"the least probability is {least:g}; it must lie between 0 and 1")
-        self.target, self.least, self.n_rows = target, least, 0
+        self.name, self.least, self.n_rows = name, least, 0
         self._parts: list[pa.Table] = []
         self._rows: list[NDArray[np.int64]] = []
 
     def add(self, batch: Table) -> None:
         """Keep the candidates of a batch."""
-        rows = np.flatnonzero(self.target.probability(batch) >= self.least)
+        rows = np.flatnonzero(probability_of(batch, self.name) >= self.least)
         self._parts.append(batch.arrow.take(pa.array(rows)))
         self._rows.append(rows + self.n_rows)
         self.n_rows += len(batch)
@@ -90,21 +88,17 @@ class Selection:
         if not self._parts:
             raise DataError("there are no results to choose candidates from")
         arrow = pa.concat_tables(self._parts).combine_chunks()
-        p = self.target.probability(Table(arrow))
+        p = probability_of(Table(arrow), self.name)
         order = np.argsort(-p, kind="stable")
         table = Table(arrow.take(pa.array(order)))
         return Candidates(
-            _in_front(table, _ranks(p[order], self.target.name)), np.concatenate(self._rows)[order]
+            _in_front(table, _ranks(p[order], self.name)), np.concatenate(self._rows)[order]
         )
 
 
 def _ranks(p: Array, name: str) -> Table:
-    info = {
-        "rank": ColumnInfo(ucd="meta.code", description="Rank, the most probable first"),
-        "probability": ColumnInfo(
-            ucd="stat.probability;src.class", description=f"Probability of class {name}"
-        ),
-    }
+    text = f"Probability of class {name}"
+    info = COLUMNS | {"probability": replace(COLUMNS["probability"], description=text)}
     columns = {"rank": np.arange(1, len(p) + 1), "probability": p}
     return Table.from_columns(columns, info=info)
 
@@ -136,8 +130,9 @@ def evidence(
     Returns
     -------
     array of shape (n, p)
-        log2 of the odds with the value minus without: above 0 it speaks for the class, below 0
-        against it; NaN for gaps. What others tell as well counts for none of them.
+        log2 of the odds with the value minus log2 of the odds without it: positive where the value
+        supports the class, negative where it contradicts it, NaN for gaps. Information that
+        several values share is credited to none of them.
 
     Examples
     --------
@@ -165,7 +160,7 @@ def _log_odds(p: Array) -> Array:
 
 
 def name_evidence(bits: Array, names: Sequence[str], *, sign: int) -> list[str]:
-    """Name for each row the features that speak most for (1) or against (-1) its class.
+    """Name for each row the features that support (1) or contradict (-1) its class most.
 
     Examples
     --------
@@ -182,11 +177,8 @@ def name_evidence(bits: Array, names: Sequence[str], *, sign: int) -> list[str]:
 
 def with_evidence(table: Table, bits: Array, names: Sequence[str]) -> Table:
     """Add the columns `speaks_for` and `speaks_against` to candidates."""
-    texts = {"speaks_for": ("for", 1), "speaks_against": ("against", -1)}
-    for column, (word, sign) in texts.items():
-        info = ColumnInfo(
-            ucd="meta.note",
-            description=f"Features that speak most {word} the class, log2 of the odds each changes",
-        )
+    for column, word, sign in (("speaks_for", "for", 1), ("speaks_against", "against", -1)):
+        text = f"Strongest evidence {word} the class: features and the log2 odds that each adds"
+        info = ColumnInfo(ucd="meta.note", description=text)
         table = table.with_column(column, name_evidence(bits, names, sign=sign), info)
     return table

@@ -6,8 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from skyfill.classify.marginal import marginal_probabilities
-from skyfill.classify.measure import Gains, expected_gains
+from skyfill.classify.next_measurement import (
+    Gains,
+    expected_gains,
+    marginal_probabilities,
+    sharpened,
+)
 from skyfill.classify.scorer import entropy_bits
 from skyfill.classify.sharpness import _questions, fit_sharpness
 from skyfill.errors import DataError
@@ -100,11 +104,10 @@ def test_no_measurement_is_expected_to_lose_information(normal, seed):
     assert (bits[~np.isnan(bits)] >= 0).all()
 
 
-@pytest.fixture(scope="module")
-def kinds():
+def two_kinds(separation):
     """Two kinds of objects with known densities: probabilities that are right by construction."""
     rng = np.random.default_rng(1)
-    means = np.array([[0.0, 0.0, 0.0], [2.0, 1.0, 0.3]])
+    means = np.array([[0.0, 0.0, 0.0], separation])
     y = (rng.random(10_000) < 0.3).astype(int)
     X = means[y] + rng.normal(size=(10_000, 3))
 
@@ -113,6 +116,12 @@ def kinds():
         p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
         return p / p.sum(axis=1, keepdims=True)
 
+    return X, y, bayes
+
+
+@pytest.fixture(scope="module")
+def kinds():
+    X, y, bayes = two_kinds([2.0, 1.0, 0.3])
     network = learn_mixture(X[:4000], n_components=4, n_fits=1, rng=0).network
     return X[4000:], y[4000:], bayes, network
 
@@ -138,11 +147,32 @@ def test_the_mean_fall_in_entropy_and_in_log_loss_equals_the_prediction(kinds):
         assert learned.mean() == pytest.approx(expected, abs=3 * error)
 
 
-def test_sharpness_undoes_a_blur_without_labels(kinds):
-    X, _, bayes, network = kinds
-    hidden = np.where(np.random.default_rng(4).random(X.shape) < 0.3, np.nan, X)
-    honest = fit_sharpness(bayes, network, hidden, n_trials=3000)
-    assert honest == pytest.approx(1.0, abs=0.2)
+def sharpness_of(n_components):
+    """The power that is found without labels, and the one that labels would choose."""
+    X, y, bayes = two_kinds([3.0, 3.0, 3.0])
+    how = {"n_components": n_components, "n_fits": 1, "margins": False, "rng": 0}
+    network = learn_mixture(X[:4000], **how).network
+    hidden = np.where(np.random.default_rng(4).random(X.shape) < 0.3, np.nan, X)[4000:]
+    P = marginal_probabilities(bayes, network, hidden)
+
+    def log_loss(power):
+        return -np.log(sharpened(P, power)[np.arange(len(P)), y[4000:]]).mean()
+
+    best = min(np.arange(0.5, 3.0, 0.1), key=log_loss)
+    return fit_sharpness(bayes, network, hidden), best
+
+
+def test_sharpness_undoes_a_blur_without_labels():
+    """One Gaussian for two kinds of objects draws values that lie between the kinds."""
+    found, best = sharpness_of(1)
+    assert best > 1.3
+    assert found == pytest.approx(best, abs=0.3)
+
+
+def test_sharpness_leaves_a_right_network_as_it_is():
+    found, best = sharpness_of(2)
+    assert best == pytest.approx(1.0, abs=0.11)
+    assert found == pytest.approx(1.0, abs=0.11)
 
 
 def test_sharpness_is_1_where_nothing_can_be_hidden(kinds):
