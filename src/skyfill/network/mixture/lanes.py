@@ -30,7 +30,7 @@ intrinsic: Callable[[Callable[..., Any]], Callable[..., None]] = _intrinsic
 
 
 @intrinsic
-def subtract(typing: Any, x: Any, a: Any, i: Any, out: Any, o: Any) -> Any:
+def subtract(typing, x, a, i, out, o):  # type: ignore[no-untyped-def]
     """``out[o] = x - a[i]`` for a number x."""
 
     def write(code: _Code) -> None:
@@ -40,7 +40,7 @@ def subtract(typing: Any, x: Any, a: Any, i: Any, out: Any, o: Any) -> Any:
 
 
 @intrinsic
-def combine(typing: Any, x: Any, a: Any, i: Any, y: Any, b: Any, j: Any, out: Any, o: Any) -> Any:
+def combine(typing, x, a, i, y, b, j, out, o):  # type: ignore[no-untyped-def]
     """``out[o] = x * a[i] + y * b[j]`` for numbers x and y."""
 
     def write(code: _Code) -> None:
@@ -52,13 +52,13 @@ def combine(typing: Any, x: Any, a: Any, i: Any, y: Any, b: Any, j: Any, out: An
 
 
 @intrinsic
-def copy(typing: Any, a: Any, i: Any, out: Any, o: Any) -> Any:
+def copy(typing, a, i, out, o):  # type: ignore[no-untyped-def]
     """``out[o] = a[i]``."""
     return _declare(lambda code: code.store(2, code.load(0)), a, _INT, out, _INT)
 
 
 @intrinsic
-def multiply(typing: Any, a: Any, i: Any, b: Any, j: Any, out: Any, o: Any) -> Any:
+def multiply(typing, a, i, b, j, out, o):  # type: ignore[no-untyped-def]
     """``out[o] = a[i] * b[j]``."""
 
     def write(code: _Code) -> None:
@@ -68,7 +68,7 @@ def multiply(typing: Any, a: Any, i: Any, b: Any, j: Any, out: Any, o: Any) -> A
 
 
 @intrinsic
-def sum_products(typing: Any, a: Any, i: Any, b: Any, j: Any, count: Any, out: Any, o: Any) -> Any:
+def sum_products(typing, a, i, b, j, count, out, o):  # type: ignore[no-untyped-def]
     """``out[o] = (a[i : i + count] * b[j : j + count]).sum(axis=0)``."""
 
     def write(code: _Code) -> None:
@@ -78,7 +78,7 @@ def sum_products(typing: Any, a: Any, i: Any, b: Any, j: Any, count: Any, out: A
 
 
 @intrinsic
-def add_products(typing: Any, a: Any, i: Any, b: Any, j: Any, count: Any, out: Any, o: Any) -> Any:
+def add_products(typing, a, i, b, j, count, out, o):  # type: ignore[no-untyped-def]
     """``out[o] += (a[i : i + count] * b[j : j + count]).sum(axis=0)``."""
 
     def write(code: _Code) -> None:
@@ -88,7 +88,7 @@ def add_products(typing: Any, a: Any, i: Any, b: Any, j: Any, count: Any, out: A
 
 
 @intrinsic
-def norm(typing: Any, a: Any, i: Any, count: Any, out: Any, o: Any) -> Any:
+def norm(typing, a, i, count, out, o):  # type: ignore[no-untyped-def]
     """``out[o] = sqrt((a[i : i + count] ** 2).sum(axis=0))``."""
 
     def write(code: _Code) -> None:
@@ -98,20 +98,7 @@ def norm(typing: Any, a: Any, i: Any, count: Any, out: Any, o: Any) -> Any:
 
 
 @intrinsic
-def eliminate(
-    typing: Any,
-    start: Any,
-    s: Any,
-    a: Any,
-    i: Any,
-    b: Any,
-    j: Any,
-    count: Any,
-    d: Any,
-    k: Any,
-    out: Any,
-    o: Any,
-) -> Any:
+def eliminate(typing, start, s, a, i, b, j, count, d, k, out, o):  # type: ignore[no-untyped-def]
     """``out[o] = (start[s] - (a[i : i + count] * b[j : j + count]).sum(axis=0)) * d[k]``.
 
     One step of a triangular system.
@@ -125,7 +112,7 @@ def eliminate(
 
 
 @intrinsic
-def pivot(typing: Any, start: Any, s: Any, a: Any, i: Any, count: Any, out: Any, o: Any) -> Any:
+def pivot(typing, start, s, a, i, count, out, o):  # type: ignore[no-untyped-def]
     """``out[o] = 1 / sqrt(2 * start[s] - (a[i : i + count] ** 2).sum(axis=0))``.
 
     The inverse of an entry of a Cholesky factor's diagonal, where `start` holds half of a

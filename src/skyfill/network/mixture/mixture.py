@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -239,10 +240,6 @@ def climb_mixture(
     return again._replace(trace=[*found.trace, *again.trace])
 
 
-def _one_by_one(work: Callable[..., Any], items: list[int]) -> list[Any]:
-    return [work(item) for item in items]
-
-
 def fit_mixture(
     Z: Array,
     plan: Plan,
@@ -250,19 +247,13 @@ def fit_mixture(
     *,
     tol: float = 1e-3,
     max_iter: int = 200,
-    each: Callable[..., list[Any]] = _one_by_one,
+    each: Callable[..., list[Any]] = lambda work, items: list(map(work, items)),
 ) -> Climb[Mixture]:
     """Fit one mixture from one start."""
     parts = split(Z)
     start = maximize_mixture(_first_moments(Z, plan, rng), plan)
-    return climb_mixture(
-        lambda params: expect_parts(parts, params, each),
-        start,
-        plan,
-        rng=rng,
-        tol=tol,
-        max_iter=max_iter,
-    )
+    steps = partial(expect_parts, parts, each=each)
+    return climb_mixture(steps, start, plan, rng=rng, tol=tol, max_iter=max_iter)
 
 
 def _first_moments(Z: Array, plan: Plan, rng: Generator) -> Moments:
@@ -271,15 +262,9 @@ def _first_moments(Z: Array, plan: Plan, rng: Generator) -> Moments:
     k = min(plan.n_components, len(np.unique(full[:PLAN_ROWS], axis=0)))
     labels = _cluster(full, k, rng)
     member = (labels[:, None] == np.arange(k)).astype(np.float64)
-    return Moments(
-        len(Z),
-        np.zeros((k, Z.shape[1])),
-        member.sum(axis=0),
-        member.T @ full,
-        np.einsum("nk,ni,nj->kij", member, full, full, optimize=True),
-        member.T @ np.isnan(Z),
-        -np.inf,
-    )
+    cross = np.einsum("nk,ni,nj->kij", member, full, full, optimize=True)
+    sums = (member.sum(axis=0), member.T @ full, cross, member.T @ np.isnan(Z))
+    return Moments(len(Z), np.zeros((k, Z.shape[1])), *sums, -np.inf)
 
 
 def _complete(Z: Array, rng: Generator) -> Array:

@@ -17,7 +17,6 @@ from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin import Knots, Margin, lay_out, score_columns
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
 from skyfill.network.single.gaussian import GaussianNetwork
-from skyfill.network.single.graph import Parents
 from skyfill.network.single.parameters import as_network
 from skyfill.network.single.posterior import Posterior
 from skyfill.threads import map_threads
@@ -218,18 +217,10 @@ class MixtureNetwork:
         out = np.repeat(X[None], n_draws, axis=0)
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            mine = np.ascontiguousarray(normal[:, before[rows.start] : before[rows.stop]])
-            gap_kernels.draw_gaps(
-                *part[:3],
-                self._components,
-                parts.resp,
-                parts.mean,
-                part.first_gap,
-                np.ascontiguousarray(uniform[:, rows]),
-                mine,
-                self._grids,
-                out[:, rows],
-            )
+            mine = normal[:, before[rows.start] : before[rows.stop]]
+            random = np.ascontiguousarray(uniform[:, rows]), np.ascontiguousarray(mine)
+            found = (*part[:3], self._components, parts.resp, parts.mean, part.first_gap)
+            gap_kernels.draw_gaps(*found, *random, self._grids, out[:, rows])
 
         self._each(X, work)
         return out
@@ -240,16 +231,16 @@ class MixtureNetwork:
         if unknown:
             raise DataError(f"no column is called {unknown[0]!r}; they are {', '.join(self.names)}")
         row = np.array([[given.get(name, np.nan) for name in self.names]], dtype=np.float64)
-        wanted = [j for j, name in enumerate(self.names) if name not in given]
-        if of is not None:
-            wanted = [self.names.index(name) for name in of]
+        names = [name for name in self.names if name not in given] if of is None else of
+        wanted = [self.names.index(name) for name in names]
         post = self.posterior(row)
         return Posterior(post.mean[0, wanted], post.sd[0, wanted])
 
     def components(self, fit: int = 0) -> tuple[GaussianNetwork, ...]:
         """Components of one fit as networks over normal scores."""
         mixture = self.fits[fit]
-        graphs = mixture.parents or (_complete_graph(len(self)),) * len(mixture.weights)
+        complete = tuple(tuple(range(j)) for j in range(len(self)))
+        graphs = mixture.parents or (complete,) * len(mixture.weights)
         return tuple(
             as_network(self.names, graph, mean, cov)
             for mean, cov, graph in zip(mixture.means, mixture.covs, graphs, strict=True)
@@ -293,7 +284,3 @@ class MixtureNetwork:
 
         self._each(X, work)
         return out
-
-
-def _complete_graph(p: int) -> Parents:
-    return tuple(tuple(range(j)) for j in range(p))

@@ -52,12 +52,9 @@ def _refresh(cov, n, penalty, parents, child, gain, work):  # type: ignore[no-un
     for i in range(cov.shape[0]):
         if i == child:
             continue
-        if parents[child, i]:
-            then = _log_residual(cov, parents, child, i, -1, work)
-            gain[child, i] = 0.5 * n * (now - then) + penalty[child, i]
-        else:
-            then = _log_residual(cov, parents, child, -1, i, work)
-            gain[child, i] = 0.5 * n * (now - then) - penalty[child, i]
+        skip, extra, sign = (i, -1, 1.0) if parents[child, i] else (-1, i, -1.0)
+        then = _log_residual(cov, parents, child, skip, extra, work)
+        gain[child, i] = 0.5 * n * (now - then) + sign * penalty[child, i]
 
 
 @njit(cache=True, nogil=True)
@@ -149,17 +146,6 @@ def _turn(parents, arcs):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _trim(parents, most):  # type: ignore[no-untyped-def]
-    """Drop the last parents of nodes that have too many, in place."""
-    for child in range(parents.shape[0]):
-        count = 0
-        for i in range(parents.shape[0]):
-            if parents[child, i]:
-                count += 1
-                parents[child, i] = count <= most
-
-
-@njit(cache=True, nogil=True)
 def _total(cov, n, penalty, parents):  # type: ignore[no-untyped-def]
     """Penalised log-likelihood of a graph, up to a constant."""
     p = cov.shape[0]
@@ -213,7 +199,7 @@ def bic_search(
         arcs = rng.permutation(np.argwhere(best))
         trial = best.copy()
         _turn(trial, arcs[: max(MIN_TURNED, len(arcs) // 4)])
-        _trim(trial, most)
+        trial &= np.cumsum(trial, axis=1) <= most
         trial = _climb_graph(cov, n, penalty, most, trial)
         score = _total(cov, n, penalty, trial)
         if score > top + TINY * n:

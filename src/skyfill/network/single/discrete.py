@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skyfill.errors import DataError, GraphError
 from skyfill.network._array import Array, check_names
-from skyfill.network.single.graph import Parents, as_parents
+from skyfill.network.single.graph import Parents, as_parents, find_node
 
 
 class Factor(NamedTuple):
@@ -66,29 +66,20 @@ class DiscreteNetwork:
 
     def query(self, of: str, given: Mapping[str, int] | None = None) -> Array:
         """Probabilities of the levels of one node, given the levels of others."""
-        target = self._index(of)
-        evidence = {self._index(name): level for name, level in (given or {}).items()}
+        target = find_node(of, self.names)
+        evidence = {find_node(name, self.names): level for name, level in (given or {}).items()}
         if target in evidence:
             raise GraphError(f"asked for and given at once: {of}")
         factors = [
             _restrict(Factor((*family, j), table), evidence)
             for j, (family, table) in enumerate(zip(self.parents, self.tables, strict=True))
         ]
-        hidden = set(range(len(self.names))) - {target, *evidence}
-        while hidden:
-            # The variable whose product of factors is smallest goes first.
-            variable = min(sorted(hidden), key=lambda v: _product_size(factors, v))
-            factors = _eliminate(factors, variable)
-            hidden.remove(variable)
-        table = _product(factors, (target,)).table
+        # Contracting two factors at a time, the cheapest pair first, is variable elimination.
+        operands: list[Any] = [part for over, table in factors for part in (table, list(over))]
+        table = np.einsum(*operands, [target], optimize="greedy")
         if not table.sum() > 0:
             raise DataError(f"the evidence {dict(given or {})} has probability 0")
         return table / table.sum()
-
-    def _index(self, name: str) -> int:
-        if name not in self.names:
-            raise GraphError(f"no node is called {name!r}; the nodes are {', '.join(self.names)}")
-        return self.names.index(name)
 
 
 def _check_table(name: str, table: Array, shape: tuple[int, ...]) -> None:
@@ -106,25 +97,3 @@ def _restrict(factor: Factor, evidence: Mapping[int, int]) -> Factor:
         return Factor(over, np.asarray(factor.table[pick]))
     except IndexError:
         raise DataError(f"a level of the evidence does not exist: {dict(evidence)}") from None
-
-
-def _product(factors: Sequence[Factor], keep: tuple[int, ...]) -> Factor:
-    """Multiply factors and sum out all variables but `keep`."""
-    operands: list[Any] = [part for over, table in factors for part in (table, list(over))]
-    return Factor(keep, np.einsum(*operands, list(keep)))
-
-
-def _scope(factors: Sequence[Factor], variable: int) -> set[int]:
-    return {v for factor in factors if variable in factor.over for v in factor.over}
-
-
-def _product_size(factors: Sequence[Factor], variable: int) -> int:
-    return len(_scope(factors, variable))
-
-
-def _eliminate(factors: list[Factor], variable: int) -> list[Factor]:
-    """Push one sum in: only the factors that mention the variable are multiplied."""
-    inside = [factor for factor in factors if variable in factor.over]
-    outside = [factor for factor in factors if variable not in factor.over]
-    keep = tuple(sorted(_scope(factors, variable) - {variable}))
-    return [*outside, _product(inside, keep)]

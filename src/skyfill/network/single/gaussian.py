@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from skyfill.errors import DataError, GraphError
 from skyfill.network._array import Array, Rng, as_table, check_finite, check_names
 from skyfill.network.single import posterior, reversal
-from skyfill.network.single.graph import Parents, as_parents, topological_order
+from skyfill.network.single.graph import Parents, as_parents, find_node, topological_order
 from skyfill.network.single.posterior import Gaps, Joint, Posterior, find_gaps
 from skyfill.network.single.reversal import Nodes
 
@@ -284,9 +284,7 @@ class GaussianNetwork:
 
     def index(self, name: str) -> int:
         """Column of a name; GraphError where there is none."""
-        if name not in self.names:
-            raise GraphError(f"no node is called {name!r}; the nodes are {', '.join(self.names)}")
-        return self.names.index(name)
+        return find_node(name, self.names)
 
     def _gaps(self, X: ArrayLike) -> Gaps:
         return find_gaps(as_table(X, len(self)), self.names)

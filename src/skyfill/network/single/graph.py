@@ -11,10 +11,7 @@ def as_parents(parents: Sequence[Sequence[int | str]], names: Sequence[str]) -> 
     """Turn parents given by name or index into indices; refuse what is not a DAG."""
     if len(parents) != len(names):
         raise GraphError(f"parents are given for {len(parents)} nodes, but there are {len(names)}")
-    index = {name: i for i, name in enumerate(names)}
-    graph = tuple(
-        tuple(_find(parent, index, len(names)) for parent in family) for family in parents
-    )
+    graph = tuple(tuple(find_node(parent, names) for parent in family) for family in parents)
     for child, family in enumerate(graph):
         if len(set(family)) < len(family):
             raise GraphError(f"node {names[child]!r} names the same parent twice")
@@ -22,13 +19,14 @@ def as_parents(parents: Sequence[Sequence[int | str]], names: Sequence[str]) -> 
     return graph
 
 
-def _find(node: int | str, index: dict[str, int], n_nodes: int) -> int:
+def find_node(node: int | str, names: Sequence[str]) -> int:
+    """Index of a node given by name or index; GraphError where there is none."""
     if isinstance(node, str):
-        if node not in index:
-            raise GraphError(f"no node is called {node!r}; the nodes are {', '.join(index)}")
-        return index[node]
-    if not 0 <= node < n_nodes:
-        raise GraphError(f"parent {node} is not one of the {n_nodes} nodes")
+        if node not in names:
+            raise GraphError(f"no node is called {node!r}; the nodes are {', '.join(names)}")
+        return names.index(node)
+    if not 0 <= node < len(names):
+        raise GraphError(f"parent {node} is not one of the {len(names)} nodes")
     return int(node)
 
 

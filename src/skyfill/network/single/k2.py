@@ -1,12 +1,11 @@
 """Structure by K2: greedy parents along an order (Cooper & Herskovits 1992).
 
-A family's score depends on the data only through its contingency counts, which are sums over rows:
-`search` takes the function that counts, so that the rows may lie in one array or in many.
+A family's score depends on the data only through its contingency counts, which are sums over rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -70,8 +69,8 @@ def _count(base, columns, candidates, stride, counts):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def _score(counts, r, log_factorial):  # type: ignore[no-untyped-def]
-    """Log Cooper-Herskovits score of each row of counts; runs of `r` cells share their parents."""
+def score_counts(counts, r, log_factorial):  # type: ignore[no-untyped-def]
+    """Log Cooper-Herskovits score of each row of `family_counts`, for a child of `r` levels."""
     scores = np.zeros(counts.shape[0])
     for c in range(counts.shape[0]):
         for m in range(0, counts.shape[1], r):
@@ -110,11 +109,6 @@ def family_counts(
     counts = np.zeros((len(candidates), cells), np.int64)
     _count(base, columns, np.array(candidates, dtype=np.int64), stride, counts)
     return counts
-
-
-def score_counts(counts: Counts, n_levels: int, log_factorial: Array) -> Array:
-    """Log Cooper-Herskovits score of each row of `family_counts`."""
-    return _score(counts, n_levels, log_factorial)
 
 
 def log_factorials(codes: Codes) -> Array:
@@ -184,36 +178,32 @@ def search(codes: Codes, order: Sequence[int], max_parents: int | None) -> Struc
     """K2 along one order; the columns are searched side by side on all cores."""
     log_factorial = log_factorials(codes)
     most = len(order) if max_parents is None else max_parents
-    place = {column: at for at, column in enumerate(order)}
 
-    def count(child: int, parents: Sequence[int], candidates: Sequence[int]) -> Counts:
-        return family_counts(codes, child, parents, candidates)
+    def grow(at: int) -> tuple[tuple[int, ...], float]:
+        return _grow(codes, order[at], list(order[:at]), most, log_factorial)
 
-    def grow(child: int) -> tuple[tuple[int, ...], float]:
-        before = list(order[: place[child]])
-        r = int(codes.levels[child])
-        return _grow(count, child, before, most, lambda c: score_counts(c, r, log_factorial))
-
-    found = map_threads(grow, list(range(len(order))))
-    return Structure(tuple(parents for parents, _ in found), sum(score for _, score in found))
+    found = dict(zip(order, map_threads(grow, list(range(len(order)))), strict=True))
+    graph = [found[child] for child in range(len(order))]
+    return Structure(tuple(parents for parents, _ in graph), sum(score for _, score in graph))
 
 
 def _grow(
-    count: Callable[[int, Sequence[int], Sequence[int]], Counts],
-    child: int,
-    before: list[int],
-    most: int,
-    score: Callable[[Counts], Array],
+    codes: Codes, child: int, before: list[int], most: int, log_factorial: Array
 ) -> tuple[tuple[int, ...], float]:
     """Add the parent that raises the score most, until none does."""
+
+    def scores(parents: list[int], candidates: list[int]) -> Array:
+        counts = family_counts(codes, child, parents, candidates)
+        return score_counts(counts, int(codes.levels[child]), log_factorial)
+
     parents: list[int] = []
-    best = float(score(count(child, [], []))[0])
+    best = float(scores([], [])[0])
     while before and len(parents) < most:
-        scores = score(count(child, parents, before))
-        top = int(np.argmax(scores))
-        if scores[top] <= best:
+        values = scores(parents, before)
+        top = int(np.argmax(values))
+        if values[top] <= best:
             break
-        best = float(scores[top])
+        best = float(values[top])
         parents.append(before.pop(top))
     return tuple(sorted(parents)), best
 
