@@ -121,7 +121,7 @@ def test_features_that_were_interrupted_are_finished_with_the_same_bytes(tmp_pat
             f"s{k:03},{t:.3f},{rng.normal(15, 0.1):.4f}" for t in np.sort(rng.uniform(0, 99, 30))
         ]
     (tmp_path / "c.csv").write_text("\n".join(lines) + "\n")
-    monkeypatch.setattr("skyfill.lightcurve.stream.BATCH_ROWS", 150)
+    monkeypatch.setattr("skyfill.lightcurve.curve_files.BATCH_ROWS", 150)
     monkeypatch.setattr(extract, "TABLE_ROWS", 12)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     monkeypatch.chdir(tmp_path)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from skyfill.lightcurve import FEATURES
-from skyfill.lightcurve.bands import pair_epochs
 from skyfill.lightcurve.curve import Curve, Star
 from skyfill.lightcurve.order import count_runs
+from skyfill.lightcurve.two_bands import pair_epochs
 from tests.lightcurve.curves import EIGHT
 
 # Mean 13, deviations -3 -1 -2 0 2 1 3 0, whose squares sum to 28.

@@ -1,11 +1,11 @@
 """Light curves in, one row of variability features per object out."""
 
 from skyfill.lightcurve.collection import About, LightCurves, collect
-from skyfill.lightcurve.columns import Columns
+from skyfill.lightcurve.curve_columns import Columns
+from skyfill.lightcurve.curve_files import Opened, open_light_curves
 from skyfill.lightcurve.extract import empty_table, extract_features, stream_features
 from skyfill.lightcurve.layout import Request, from_table
 from skyfill.lightcurve.registry import FEATURES, Feature, FeatureSet, choose_features
-from skyfill.lightcurve.stream import Opened, open_light_curves
 
 __all__ = [
     "FEATURES",

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skyfill.lightcurve._array import Array, IntArray
-from skyfill.lightcurve.curve import Curve
+from skyfill.lightcurve.curve import Array, Curve, IntArray
 from skyfill.lightcurve.noise import robust_kurtosis
 from skyfill.lightcurve.shape import mean, moments
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skyfill.lightcurve._array import Array
-from skyfill.lightcurve.curve import Curve
+from skyfill.lightcurve.curve import Array, Curve
 from skyfill.lightcurve.shape import mean, moments
 
 N_STARTS = 2

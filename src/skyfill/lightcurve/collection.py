@@ -1,6 +1,6 @@
 """Light curves of many objects in flat arrays: object after object, band after band."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +10,12 @@ import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Role
 from skyfill.errors import CatalogError
-from skyfill.lightcurve._array import Array, IntArray
-from skyfill.lightcurve.clean import Counts, clean_band
-from skyfill.lightcurve.curve import Star
+from skyfill.lightcurve.curve import Array, Counts, IntArray, Star, clean_band
+
+# Usual names from blue to red; B and R of a survey may be its own, the order still holds.
+_BLUE_TO_RED = ("FUV", "NUV", "U", "u", "B", "b", "blue", "Bp", "BP", "g", "G", "V", "v", "r", "R",
+                "red", "Rp", "RP", "i", "I", "z", "Z", "y", "Y", "J", "H", "K", "Ks", "W1", "I1",
+                "W2", "I2", "I3", "I4", "W3", "W4")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,43 @@ def band_places(names: Any, bands: tuple[str, ...]) -> IntArray:
     """
     found = pc.index_in(as_array(names).cast(pa.string()), pa.array(bands))
     return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int64)
+
+
+def order_bands(found: Iterable[str], wanted: Iterable[str] | None = None) -> tuple[str, ...]:
+    """Put bands in the order in which features compare them.
+
+    Parameters
+    ----------
+    found : iterable of str
+        Bands that the data have.
+    wanted : iterable of str, optional
+        The order; bands that it does not name are left out.
+
+    Examples
+    --------
+    >>> order_bands(["i", "V", "B"])
+    ('B', 'V', 'i')
+    >>> order_bands(["i", "V", "B"], ["V", "i"])
+    ('V', 'i')
+    """
+    names = list(dict.fromkeys(found))
+    if wanted is not None:
+        return _checked(tuple(wanted), names)
+    if all(name in _BLUE_TO_RED for name in names):
+        return tuple(sorted(names, key=_BLUE_TO_RED.index))
+    return tuple(sorted(names))
+
+
+def _checked(wanted: tuple[str, ...], names: list[str]) -> tuple[str, ...]:
+    unknown = [name for name in wanted if name not in names]
+    if unknown or not wanted:
+        raise CatalogError(
+            f"no measurement in band {unknown[0] if unknown else ''!r}; the bands are "
+            f"{', '.join(sorted(names))}"
+        )
+    if len(set(wanted)) < len(wanted):
+        raise CatalogError(f"band order {','.join(wanted)} names a band twice")
+    return wanted
 
 
 def join(parts: Sequence[LightCurves]) -> LightCurves:

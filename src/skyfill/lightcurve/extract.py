@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Reason, Role, Table
 from skyfill.catalog.column_info import gap_name
-from skyfill.lightcurve._array import Array
-from skyfill.lightcurve.clean import Counts
 from skyfill.lightcurve.collection import About, LightCurves
+from skyfill.lightcurve.curve import Array, Counts
 from skyfill.lightcurve.registry import Feature, FeatureSet, Of, choose_features
 from skyfill.threads import map_threads
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skyfill.lightcurve._array import Array
-from skyfill.lightcurve.curve import Curve, Shared, Star
+from skyfill.lightcurve.curve import Array, Curve, Shared, Star
 from skyfill.lightcurve.order import difference_square, sum_range
 from skyfill.lightcurve.period import period, period_series, usable
 from skyfill.lightcurve.series import Series, fit_series, one_cycle

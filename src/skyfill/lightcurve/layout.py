@@ -14,26 +14,30 @@ from skyfill.catalog import ColumnInfo, Table
 from skyfill.catalog.arrays import plain_type, to_numbers
 from skyfill.catalog.units import unit_factor
 from skyfill.errors import CatalogError
-from skyfill.lightcurve._array import Array, IntArray
-from skyfill.lightcurve.collection import About, LightCurves, arrange, as_array, band_places
-from skyfill.lightcurve.columns import (
+from skyfill.lightcurve.collection import (
+    About,
+    LightCurves,
+    arrange,
+    as_array,
+    band_places,
+    order_bands,
+)
+from skyfill.lightcurve.curve import Array, IntArray
+from skyfill.lightcurve.curve_columns import (
     BAND_MARK,
     Columns,
+    as_days,
     bands_of_template,
+    distinct,
     find_columns,
     is_list,
-    leaves,
-)
-from skyfill.lightcurve.nested import (
-    as_days,
-    distinct,
     leaf,
     leaf_type,
+    leaves,
     list_cells,
     list_lengths,
     outer,
 )
-from skyfill.lightcurve.passbands import order_bands
 
 _DAYS = {"mjd", "jd", "hjd", "bjd", "day", "days"}
 

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.special import betainc, gammaln
 
-from skyfill.lightcurve._array import Array, IntArray
-from skyfill.lightcurve.curve import Curve, Star, UncomputableError
+from skyfill.lightcurve.curve import Array, Curve, IntArray, Star, UncomputableError
 from skyfill.lightcurve.noise import weighted_mean
 from skyfill.lightcurve.periodogram import Periodogram, find_periods
 from skyfill.lightcurve.series import Choice, choose_series

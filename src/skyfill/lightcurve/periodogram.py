@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numba import njit
 
-from skyfill.lightcurve._array import Array, ComplexArray, IntArray
+from skyfill.lightcurve.curve import Array, ComplexArray, IntArray
 from skyfill.lightcurve.spectrum import COMBS, Points, bump_transform, fft_cells, fourier_sums
 
 # Grid points per 1 / baseline, the width of a peak.

@@ -8,7 +8,16 @@ from typing import Any
 
 from skyfill.catalog.table import nearest
 from skyfill.errors import DataError
-from skyfill.lightcurve import autocorrelation, bands, car, harmonics, noise, order, period, shape
+from skyfill.lightcurve import (
+    autocorrelation,
+    car,
+    harmonics,
+    noise,
+    order,
+    period,
+    shape,
+    two_bands,
+)
 from skyfill.lightcurve.curve import Star
 
 
@@ -133,14 +142,14 @@ _ALL = (
     Feature(autocorrelation.stetson_k_ac, 10),
     Feature(autocorrelation.n_above_4, 10),
     Feature(autocorrelation.n_below_4, 10),
-    Feature(bands.color, 1, "mag", "phot.color", **_TWO),
-    Feature(bands.color_median, 1, "mag", "phot.color", **_TWO),
-    Feature(bands.sigma_ratio, 3, **_TWO),
-    Feature(bands.mad_ratio, 3, **_TWO),
-    Feature(bands.stetson_j, 3, **_TWO, **_ERRORS),
-    Feature(bands.stetson_l, 3, **_TWO, **_ERRORS),
-    Feature(bands.band_correlation, 3, **_TWO),
-    Feature(bands.band_angle, 3, "rad", **_TWO),
+    Feature(two_bands.color, 1, "mag", "phot.color", **_TWO),
+    Feature(two_bands.color_median, 1, "mag", "phot.color", **_TWO),
+    Feature(two_bands.sigma_ratio, 3, **_TWO),
+    Feature(two_bands.mad_ratio, 3, **_TWO),
+    Feature(two_bands.stetson_j, 3, **_TWO, **_ERRORS),
+    Feature(two_bands.stetson_l, 3, **_TWO, **_ERRORS),
+    Feature(two_bands.band_correlation, 3, **_TWO),
+    Feature(two_bands.band_angle, 3, "rad", **_TWO),
     Feature(period.period, 10, **_PERIOD),
     Feature(period.period_snr, 10, **_STAR),
     Feature(period.period_power, 10, **_STAR),

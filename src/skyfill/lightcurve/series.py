@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skyfill.lightcurve._array import Array
-from skyfill.lightcurve.curve import Curve
+from skyfill.lightcurve.curve import Array, Curve
 from skyfill.lightcurve.noise import weighted
 from skyfill.lightcurve.periodogram import Periodogram, highest_peaks, settle
 from skyfill.lightcurve.spectrum import Points

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skyfill.lightcurve._array import Array, ComplexArray, IntArray
+from skyfill.lightcurve.curve import Array, ComplexArray, IntArray
 
 WIDTH = 8
 COMBS = 4

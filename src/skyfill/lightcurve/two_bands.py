@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skyfill.lightcurve._array import Array, IntArray
-from skyfill.lightcurve.curve import Curve, Star
+from skyfill.lightcurve.curve import Array, Curve, IntArray, Star
 from skyfill.lightcurve.noise import GAUSSIAN_K, robust_kurtosis, weighted_mean
 from skyfill.lightcurve.shape import mad, mean, median, sigma
 
