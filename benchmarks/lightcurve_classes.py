@@ -26,12 +26,14 @@ from skyfill.datasets import (
     load_eros_lightcurves,
     load_macho_variables,
 )
-from skyfill.lightcurve import Columns, Request, extract_features, from_table
+from skyfill.lightcurve import CurveColumns, Request, extract_features, from_table
 from skyfill.sky import MatchRules, Survey, join_surveys
 
 SEEDS = (0, 1, 2)
 EROS = Request(
-    Columns(time="time_points_{band}", value="light_points_{band}", error="error_points_{band}"),
+    CurveColumns(
+        time="time_points_{band}", value="light_points_{band}", error="error_points_{band}"
+    ),
     bands=("b", "r"),
 )
 

@@ -7,15 +7,15 @@ import pytest
 from skyfill.catalog import ColumnInfo, Table, write_table
 from skyfill.errors import CatalogError
 from skyfill.lightcurve import (
-    Columns,
+    CurveColumns,
     Request,
     choose_features,
+    curve_files,
     extract_features,
     from_table,
     open_light_curves,
     stream_features,
 )
-from skyfill.lightcurve import stream as streams
 
 BANDS = ("B", "R")
 
@@ -87,7 +87,7 @@ def test_a_long_file_of_any_format_gives_the_curves_of_the_table(long, tmp_path,
 def test_nested_columns_give_the_curves_of_the_long_table(long, tmp_path, kind):
     request = None
     if kind == "bands":
-        request = Request(Columns(time="mjd_{band}", value="mag_{band}", error="err_{band}"))
+        request = Request(CurveColumns(time="mjd_{band}", value="mag_{band}", error="err_{band}"))
     table = nested(long, kind)
     assert as_dict(from_table(table, request)) == as_dict(from_table(long))
     write_table(table, tmp_path / "c.parquet")
@@ -99,7 +99,7 @@ def test_a_wide_table_has_columns_for_each_band():
     table = Table.from_columns(
         {"id": ["x", "x"], "t": [1.0, 2.0], "mag_B": [15.0, None], "mag_R": [14.0, 14.5]}
     )
-    curves = from_table(table, Request(Columns(value="mag_{band}")))
+    curves = from_table(table, Request(CurveColumns(value="mag_{band}")))
     star, counts = curves.star(0)
     assert [curve.value.tolist() for curve in star.curves] == [[15.0], [14.0, 14.5]]
     assert [count.bad for count in counts] == [1, 0]
@@ -121,7 +121,7 @@ def test_plain_text_files_with_blanks_are_read_by_position(tmp_path):
 @pytest.mark.parametrize("rows", [1, 7, 64, 1000])
 def test_the_size_of_batches_does_not_matter(long, tmp_path, monkeypatch, rows):
     write_table(long, tmp_path / "c.parquet")
-    monkeypatch.setattr(streams, "BATCH_ROWS", rows)
+    monkeypatch.setattr(curve_files, "BATCH_ROWS", rows)
     opened = open_light_curves(tmp_path / "c.parquet")
     tables = list(stream_features(opened.parts, choose_features("macho14")))
     assert opened.n_objects == 5
@@ -146,7 +146,7 @@ def test_objects_in_any_order_are_streamed_as_long_as_they_stand_together(long, 
 
 def test_too_many_scattered_measurements_are_refused(long, tmp_path, monkeypatch):
     write_table(Table(long.arrow.sort_by("mjd")), tmp_path / "c.parquet")
-    monkeypatch.setattr(streams, "MOST_ROWS_IN_MEMORY", 100)
+    monkeypatch.setattr(curve_files, "MOST_ROWS_IN_MEMORY", 100)
     with pytest.raises(
         CatalogError, match=r"c\.parquet: the 140 measurements are not sorted by 'id'"
     ):
@@ -206,7 +206,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("columns", "names", "words"), MISTAKES)
 def test_mistakes_are_explained(columns, names, words):
     with pytest.raises(CatalogError, match=words):
-        from_table(Table.from_columns(columns), Request(Columns(**names)))
+        from_table(Table.from_columns(columns), Request(CurveColumns(**names)))
 
 
 def test_an_unknown_band_and_a_unit_that_is_not_time_are_explained(long):

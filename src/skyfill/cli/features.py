@@ -82,11 +82,11 @@ def command(context: click.Context, /, **options: Any) -> None:
 
 
 def _request(options: dict[str, Any]) -> "Request":
-    from skyfill.lightcurve import Columns, Request
+    from skyfill.lightcurve import CurveColumns, Request
 
     order = options["band_order"]
     return Request(
-        columns=Columns(**{part: options[part] for part in _COLUMNS}),
+        columns=CurveColumns(**{part: options[part] for part in _COLUMNS}),
         bands=tuple(word.strip() for word in order.split(",")) if order else None,
         is_flux=options["is_flux"],
     )

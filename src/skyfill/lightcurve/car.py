@@ -74,7 +74,7 @@ def fit_car(curve: Curve) -> CarFit:
     scale = float(np.sqrt(curve.once(moments)[1]))
     unit = float(curve.time[-1] - curve.time[0]) / np.sqrt(len(curve))
     time, value, error = curve.time / unit, (curve.value - center) / scale, _errors(curve) / scale
-    log_variance, log_tau, log_likelihood, offset, flag = climb(time, value, error)
+    log_variance, log_tau, log_likelihood, offset, flag = fit_walk(time, value, error)
     return CarFit(
         sigma=scale * float(np.exp(0.5 * log_variance) / np.sqrt(unit)),
         tau=unit * float(np.exp(log_tau)),
@@ -149,7 +149,7 @@ def _height(time, value, error, place):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def climb(time, value, error):  # type: ignore[no-untyped-def]
+def fit_walk(time, value, error):  # type: ignore[no-untyped-def]
     """Find the maximum from several starts; see `fit_car` for the units of time and value.
 
     Returns log sigma^2, log tau, log likelihood, mean and flag.

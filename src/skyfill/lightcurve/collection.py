@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Role
 from skyfill.errors import CatalogError
-from skyfill.lightcurve.curve import Array, Counts, IntArray, Star, clean_band
+from skyfill.lightcurve.curve import Array, EpochCounts, IntArray, Star, clean_band
 
 # Usual names from blue to red; B and R of a survey may be its own, the order still holds.
 _BLUE_TO_RED = ("FUV", "NUV", "U", "u", "B", "b", "blue", "Bp", "BP", "g", "G", "V", "v", "r", "R",
@@ -82,7 +82,7 @@ class LightCurves:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def star(self, row: int, *, clip: float | None = None) -> tuple[Star, tuple[Counts, ...]]:
+    def star(self, row: int, *, clip: float | None = None) -> tuple[Star, tuple[EpochCounts, ...]]:
         """Clean the bands of an object; give them and the numbers of points used and dropped."""
         n = len(self.about.bands)
         edges = self.start[row * n : (row + 1) * n + 1]
@@ -121,10 +121,10 @@ def collect(ids: Any, bands: Any, numbers: Array, about: About) -> LightCurves:
     coded = as_array(ids).dictionary_encode()
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     place = np.zeros(len(codes), np.int64) if bands is None else band_places(bands, about.bands)
-    return arrange(coded.dictionary, codes, place, numbers=numbers, about=about)
+    return group_by_object(coded.dictionary, codes, place, numbers=numbers, about=about)
 
 
-def arrange(
+def group_by_object(
     ids: pa.Array, objects: IntArray, bands: IntArray, *, numbers: Array, about: About
 ) -> LightCurves:
     """Sort measurements by the index of their object and of their band; -1 leaves one out."""
@@ -186,7 +186,7 @@ def _checked(wanted: tuple[str, ...], names: list[str]) -> tuple[str, ...]:
     return wanted
 
 
-def join(parts: Sequence[LightCurves]) -> LightCurves:
+def concatenate(parts: Sequence[LightCurves]) -> LightCurves:
     """Put collections with the same bands one after the other."""
     first = parts[0]
     if any(part.about.bands != first.about.bands for part in parts):

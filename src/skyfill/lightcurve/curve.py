@@ -92,7 +92,7 @@ def sorted_values(curve: Curve) -> Array:
     return np.sort(curve.value)
 
 
-class Counts(NamedTuple):
+class EpochCounts(NamedTuple):
     """Epochs of a band that are used, and those that were dropped, by reason."""
 
     used: int
@@ -103,7 +103,7 @@ class Counts(NamedTuple):
 
 def clean_band(
     time: Array, value: Array, error: Array | None, *, clip: float | None = None
-) -> tuple[Curve, Counts]:
+) -> tuple[Curve, EpochCounts]:
     """Drop the epochs of a band that cannot be used, and say how many there were.
 
     Parameters
@@ -119,7 +119,7 @@ def clean_band(
     -------
     curve : Curve
         What is left, in order of time.
-    counts : Counts
+    counts : EpochCounts
         ``bad``: a number is not finite or an error not positive; ``duplicated``: another epoch has
         the same time and an error as small; ``clipped``: beyond `clip`.
 
@@ -128,7 +128,7 @@ def clean_band(
     >>> time, error = np.array([2.0, 1.0, 1.0, 3.0]), np.array([0.1, 0.2, 0.1, 0.0])
     >>> curve, counts = clean_band(time, np.array([15.0, 16.0, 17.0, 18.0]), error)
     >>> curve.value, counts
-    (array([17., 15.]), Counts(used=2, bad=1, duplicated=1, clipped=0))
+    (array([17., 15.]), EpochCounts(used=2, bad=1, duplicated=1, clipped=0))
     """
     has_errors = error is not None
     errors = np.ones(len(time)) if error is None else error
@@ -139,7 +139,7 @@ def clean_band(
     kept = first if clip is None else first[within(value[first], clip)]
     curve = Curve(time[kept], value[kept], errors[kept], has_errors)
     n_bad, n_same = len(time) - len(order), len(order) - len(first)
-    return curve, Counts(len(kept), n_bad, n_same, len(first) - len(kept))
+    return curve, EpochCounts(len(kept), n_bad, n_same, len(first) - len(kept))
 
 
 def within(value: Array, clip: float) -> np.ndarray:

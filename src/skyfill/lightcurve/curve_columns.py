@@ -44,7 +44,7 @@ Found = Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
-class Columns:
+class CurveColumns:
     """Names of the columns of light curves; None where it is to be found, or there is none.
 
     A column inside a nested column is written with a dot, ``lightcurve.mjd``. Where each band has
@@ -52,7 +52,7 @@ class Columns:
 
     Examples
     --------
-    >>> Columns(time="mjd").time
+    >>> CurveColumns(time="mjd").time
     'mjd'
     """
 
@@ -74,14 +74,14 @@ class Columns:
         return bool(self.template)
 
 
-def find_columns(schema: pa.Schema, given: Columns, *, needs_id: bool = True) -> Columns:
+def find_columns(schema: pa.Schema, given: CurveColumns, *, needs_id: bool = True) -> CurveColumns:
     """Find the columns that were not given.
 
     Parameters
     ----------
     schema : pyarrow.Schema
         Of the table; the parts of nested columns are looked at as well.
-    given : Columns
+    given : CurveColumns
         What the user said; checked to be there.
     needs_id : bool
         Whether there must be identifiers.
@@ -89,12 +89,12 @@ def find_columns(schema: pa.Schema, given: Columns, *, needs_id: bool = True) ->
     Examples
     --------
     >>> schema = pa.schema([("ID", "string"), ("MJD", "float64"), ("mag", "float64")])
-    >>> find_columns(schema, Columns())
-    Columns(id='ID', time='MJD', value='mag', error=None, band=None)
+    >>> find_columns(schema, CurveColumns())
+    CurveColumns(id='ID', time='MJD', value='mag', error=None, band=None)
     """
     known = leaves(schema)
     found: dict[str, str | None] = {}
-    for part in fields(Columns):
+    for part in fields(CurveColumns):
         name = getattr(given, part.name)
         if name is not None:
             _check(name, known)
@@ -105,7 +105,7 @@ def find_columns(schema: pa.Schema, given: Columns, *, needs_id: bool = True) ->
             f"no column seems to hold the {missing[0]}; name it (--{missing[0]} COLUMN): "
             f"{nearest(missing[0], known)}"
         )
-    return Columns(**found)
+    return CurveColumns(**found)
 
 
 def leaves(schema: pa.Schema) -> dict[str, ColumnInfo]:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from skyfill.catalog import open_scan, read_batches, read_table
 from skyfill.catalog.file_io import naming
 from skyfill.errors import CatalogError
-from skyfill.lightcurve.collection import About, LightCurves, join
+from skyfill.lightcurve.collection import About, LightCurves, concatenate
 from skyfill.lightcurve.curve import IntArray
 from skyfill.lightcurve.curve_columns import distinct, leaf, outer
 from skyfill.lightcurve.layout import Layout, Request, find_layout, to_curves
@@ -31,7 +31,7 @@ class Opened:
     Parameters
     ----------
     layout : Layout
-        Columns, bands and so on.
+        CurveColumns, bands and so on.
     n_objects : int or None
         How many there are, where that is known before reading.
     parts : iterator of LightCurves
@@ -158,7 +158,7 @@ def _read_folder(files: list[Path], layout: Layout) -> Iterator[LightCurves]:
             rows = read_table(file, columns=columns).arrow
             with naming(file):
                 parts.append(_one_object(rows, layout, object_name(file)))
-        yield join(parts)
+        yield concatenate(parts)
 
 
 def _one_object(rows: pa.Table, layout: Layout, name: str) -> LightCurves:

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from skyfill.catalog import ColumnInfo, Reason, Role, Table
 from skyfill.catalog.column_info import gap_name
 from skyfill.lightcurve.collection import About, LightCurves
-from skyfill.lightcurve.curve import Array, Counts
-from skyfill.lightcurve.registry import Feature, FeatureSet, Of, choose_features
+from skyfill.lightcurve.curve import Array, EpochCounts
+from skyfill.lightcurve.registry import CurveFeature, FeatureSet, Of, choose_features
 from skyfill.threads import map_threads
 
 # Too few points, one band, no variation: the measurement is there, the feature is not.
@@ -82,7 +82,7 @@ def empty_table(about: About, features: FeatureSet) -> Table:
     return extract_features(LightCurves(ids, start, nothing, nothing, nothing, about), features)
 
 
-def plan(chosen: FeatureSet, about: About) -> Iterator[tuple[str, Feature, int]]:
+def plan(chosen: FeatureSet, about: About) -> Iterator[tuple[str, CurveFeature, int]]:
     """List the columns to be computed: name, feature and index of the band."""
     for feature in chosen.features:
         if feature.of is Of.STAR or not chosen.every_band or len(about.bands) == 1:
@@ -93,7 +93,7 @@ def plan(chosen: FeatureSet, about: About) -> Iterator[tuple[str, Feature, int]]
 
 
 def as_table(
-    curves: LightCurves, columns: list[Any], numbers: Array, counts: list[tuple[Counts, ...]]
+    curves: LightCurves, columns: list[Any], numbers: Array, counts: list[tuple[EpochCounts, ...]]
 ) -> Table:
     """Describe the columns; say why features are missing."""
     about = curves.about
@@ -111,7 +111,7 @@ def as_table(
 
 def _compute(
     curves: LightCurves, rows: slice, columns: list[Any], clip: float | None
-) -> tuple[Array, list[tuple[Counts, ...]]]:
+) -> tuple[Array, list[tuple[EpochCounts, ...]]]:
     numbers = np.empty((rows.stop - rows.start, len(columns)))
     counts = []
     # A feature that does not exist may divide by zero on the way; it comes out as NaN.
@@ -123,7 +123,7 @@ def _compute(
     return numbers, counts
 
 
-def _info(feature: Feature, about: About, band: int) -> ColumnInfo:
+def _info(feature: CurveFeature, about: About, band: int) -> ColumnInfo:
     unit, ucd, words = feature.unit, feature.ucd, feature.description
     if unit and "{value}" in unit:
         unit = unit.format(value=about.unit) if about.unit else None
@@ -135,7 +135,7 @@ def _info(feature: Feature, about: About, band: int) -> ColumnInfo:
 
 
 def _count_columns(
-    about: About, counts: list[tuple[Counts, ...]]
+    about: About, counts: list[tuple[EpochCounts, ...]]
 ) -> tuple[dict[str, Any], dict[str, ColumnInfo]]:
     table = np.array(counts, np.int32).reshape(len(counts), len(about.bands), len(_COUNTS))
     values, info = {}, {}

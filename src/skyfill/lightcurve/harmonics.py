@@ -15,7 +15,7 @@ DOUBLE_ORDER = 6
 
 
 @dataclass(frozen=True)
-class Fold(Shared):
+class FoldedCurve(Shared):
     """One band of a star and the period of the star, in days."""
 
     curve: Curve
@@ -26,67 +26,67 @@ class Fold(Shared):
         return len(self.curve)
 
 
-def folds(star: Star) -> tuple[Fold, ...]:
-    """Fold every band at the period of the star's best Fourier series."""
+def folds(star: Star) -> tuple[FoldedCurve, ...]:
+    """FoldedCurve every band at the period of the star's best Fourier series."""
     best = period_series(star)
-    return tuple(Fold(curve, best) for curve in star.curves)
+    return tuple(FoldedCurve(curve, best) for curve in star.curves)
 
 
-def fold_amplitude(fold: Fold) -> float:
+def fold_amplitude(fold: FoldedCurve) -> float:
     """Give half the range of the Fourier series."""
     return float(np.ptp(one_cycle(fold.once(series)))) / 2
 
 
-def fourier_amplitude(fold: Fold) -> float:
+def fourier_amplitude(fold: FoldedCurve) -> float:
     """Give the amplitude of the first harmonic of the Fourier series."""
     return float(fold.once(series).amplitude[0])
 
 
-def amplitude_ratio_21(fold: Fold) -> float:
+def amplitude_ratio_21(fold: FoldedCurve) -> float:
     """Give the amplitude of the second harmonic over that of the first."""
     return _ratio(fold, 2)
 
 
-def amplitude_ratio_31(fold: Fold) -> float:
+def amplitude_ratio_31(fold: FoldedCurve) -> float:
     """Give the amplitude of the third harmonic over that of the first."""
     return _ratio(fold, 3)
 
 
-def phase_21(fold: Fold) -> float:
+def phase_21(fold: FoldedCurve) -> float:
     """Give the phase of the second harmonic relative to the first, 0 to 2 pi."""
     return _phase(fold, 2)
 
 
-def phase_31(fold: Fold) -> float:
+def phase_31(fold: FoldedCurve) -> float:
     """Give the phase of the third harmonic relative to the first, 0 to 2 pi."""
     return _phase(fold, 3)
 
 
-def fold_left(fold: Fold) -> float:
+def fold_left(fold: FoldedCurve) -> float:
     """Give the share of the weighted scatter that the Fourier series leaves."""
     return fold.once(series).left
 
 
-def fold_skewness(fold: Fold) -> float:
+def fold_skewness(fold: FoldedCurve) -> float:
     """Give the skewness of the Fourier series over one period."""
     wave = one_cycle(fold.once(series))
     wave = wave - wave.mean()
     return float(np.mean(wave**3) / np.mean(wave**2) ** 1.5)
 
 
-def rise_time(fold: Fold) -> float:
+def rise_time(fold: FoldedCurve) -> float:
     """Give the share of the period from the smallest to the largest value of the Fourier series."""
     wave = one_cycle(fold.once(series))
     return float((np.argmax(wave) - np.argmin(wave)) % len(wave)) / len(wave)
 
 
-def fold_eta(fold: Fold) -> float:
+def fold_eta(fold: FoldedCurve) -> float:
     """Give eta of the values in order of phase (psi_eta of Kim et al. 2014)."""
     value = fold.once(by_phase)
     return float(difference_square(value)) / ((len(value) - 1) * sigma(fold.curve) ** 2)
 
 
-def fold_cusum(fold: Fold) -> float:
+def fold_cusum(fold: FoldedCurve) -> float:
     """Give the range of the cumulative sum in order of phase (psi_CS of Kim et al. 2014)."""
     value = fold.once(by_phase)
     return float(sum_range(value, mean(fold.curve))) / (len(value) * sigma(fold.curve))
@@ -121,12 +121,12 @@ def phase_lag(star: Star) -> float:
     return float(np.angle(np.exp(1j * (second.phase[0] - first.phase[0]))))
 
 
-def series(fold: Fold) -> Series:
+def series(fold: FoldedCurve) -> Series:
     """Fit a Fourier series to a band at the period."""
     return fit_series(fold.curve, 1 / fold.period)
 
 
-def by_phase(fold: Fold) -> Array:
+def by_phase(fold: FoldedCurve) -> Array:
     """Give the values in order of phase."""
     turns = (fold.curve.time - fold.curve.time[0]) / fold.period
     return fold.curve.value[np.argsort(turns % 1, kind="stable")]
@@ -150,11 +150,11 @@ def _two(star: Star) -> tuple[Series, Series]:
     return first, second
 
 
-def _ratio(fold: Fold, k: int) -> float:
+def _ratio(fold: FoldedCurve, k: int) -> float:
     amplitude = fold.once(series).amplitude
     return float(amplitude[k - 1] / amplitude[0])
 
 
-def _phase(fold: Fold, k: int) -> float:
+def _phase(fold: FoldedCurve, k: int) -> float:
     phase = fold.once(series).phase
     return float((phase[k - 1] - k * phase[0]) % (2 * np.pi))

@@ -17,15 +17,15 @@ from skyfill.errors import CatalogError
 from skyfill.lightcurve.collection import (
     About,
     LightCurves,
-    arrange,
     as_array,
     band_places,
+    group_by_object,
     order_bands,
 )
 from skyfill.lightcurve.curve import Array, IntArray
 from skyfill.lightcurve.curve_columns import (
     BAND_MARK,
-    Columns,
+    CurveColumns,
     as_days,
     bands_of_template,
     distinct,
@@ -48,7 +48,7 @@ class Request:
 
     Parameters
     ----------
-    columns : Columns
+    columns : CurveColumns
         Names of columns.
     bands : tuple of str, optional
         Order of the bands; others are left out.
@@ -56,7 +56,7 @@ class Request:
         Whether the values are fluxes; by default by their UCD or name.
     """
 
-    columns: Columns = Columns()
+    columns: CurveColumns = CurveColumns()
     bands: tuple[str, ...] | None = None
     is_flux: bool | None = None
 
@@ -67,7 +67,7 @@ class Layout:
 
     Parameters
     ----------
-    columns : Columns
+    columns : CurveColumns
         Found and checked.
     has_lists : bool
         Whether a row is an object and its cells are lists.
@@ -79,7 +79,7 @@ class Layout:
         Its bands are empty until the data were seen, where a column of the data names them.
     """
 
-    columns: Columns
+    columns: CurveColumns
     has_lists: bool
     to_days: float
     names: tuple[str, ...]
@@ -93,13 +93,15 @@ class Layout:
     def needed(self) -> list[str]:
         """Names of the columns of the file from which the light curves are read."""
         bands = self.about.bands if self.columns.by_band else ("",)
-        named = (getattr(self.of_band(band), p.name) for band in bands for p in fields(Columns))
+        named = (
+            getattr(self.of_band(band), p.name) for band in bands for p in fields(CurveColumns)
+        )
         return list(dict.fromkeys(outer(name, self.names) for name in named if name))
 
-    def of_band(self, band: str) -> Columns:
+    def of_band(self, band: str) -> CurveColumns:
         """Name the columns of one band."""
-        named = {part.name: getattr(self.columns, part.name) for part in fields(Columns)}
-        return Columns(
+        named = {part.name: getattr(self.columns, part.name) for part in fields(CurveColumns)}
+        return CurveColumns(
             **{key: name and name.replace(BAND_MARK, band) for key, name in named.items()}
         )
 
@@ -131,7 +133,7 @@ def find_layout(schema: pa.Schema, request: Request, *, needs_id: bool = True) -
     )
 
 
-def _about(schema: pa.Schema, columns: Columns, value: str, *, is_flux: bool | None) -> About:
+def _about(schema: pa.Schema, columns: CurveColumns, value: str, *, is_flux: bool | None) -> About:
     known = leaves(schema)
     info, name = known[value], columns.id
     if is_flux is None:
@@ -195,7 +197,7 @@ def to_curves(rows: Any, layout: Layout, ids: Any = None) -> LightCurves:
         coded = names.dictionary_encode()
         names = coded.dictionary
         objects = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)[objects]
-    return arrange(names, objects, places, numbers=numbers, about=layout.about)
+    return group_by_object(names, objects, places, numbers=numbers, about=layout.about)
 
 
 def _measurements(
@@ -226,6 +228,6 @@ def _plain_reader(rows: Any) -> Any:
     return lambda name: leaf(rows, name)
 
 
-def _list_reader(rows: Any, columns: Columns) -> Any:
+def _list_reader(rows: Any, columns: CurveColumns) -> Any:
     lengths = list_lengths(leaf(rows, str(columns.value)))
     return lambda name: list_cells(leaf(rows, name), name, lengths)

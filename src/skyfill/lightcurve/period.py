@@ -7,7 +7,7 @@ from skyfill.lightcurve.curve import Array, Curve, IntArray, Star, UncomputableE
 from skyfill.lightcurve.noise import weighted_mean
 from skyfill.lightcurve.periodogram import Periodogram, find_periods
 from skyfill.lightcurve.series import Choice, choose_series
-from skyfill.lightcurve.spectrum import Points
+from skyfill.lightcurve.spectrum import StarPoints
 
 # A sinusoid and a mean take three: with a few more any frequency seems to fit.
 LEAST_POINTS = 10
@@ -67,7 +67,7 @@ def search(star: Star) -> Periodogram:
     return find_periods(star.once(gather))
 
 
-def gather(star: Star) -> Points:
+def gather(star: Star) -> StarPoints:
     """Put the bands that have enough points one after the other."""
     curves = usable(star)
     if not curves:
@@ -78,7 +78,7 @@ def gather(star: Star) -> Points:
     values = [curve.value - weighted_mean(curve) for curve in curves]
     shares = [weight / total for weight, total in zip(weights, totals, strict=True)]
     squares = [float(w @ v**2) for w, v in zip(shares, values, strict=True)]
-    return Points(
+    return StarPoints(
         time=np.concatenate([curve.time for curve in curves]) - first,
         value=np.concatenate(values),
         weight=np.concatenate(shares),

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from skyfill.lightcurve.curve import Array, ComplexArray, IntArray
-from skyfill.lightcurve.spectrum import COMBS, Points, bump_transform, fft_cells, fourier_sums
+from skyfill.lightcurve.spectrum import COMBS, StarPoints, bump_transform, fft_cells, fourier_sums
 
 # Grid points per 1 / baseline, the width of a peak.
 OVERSAMPLING = 5
@@ -95,7 +95,7 @@ def choose_grid(time: Array, start: IntArray) -> Grid:
     return Grid(float(step), OVERSAMPLING, max(size, 2 * OVERSAMPLING))
 
 
-def power_spectrum(points: Points, grid: Grid) -> Array:
+def power_spectrum(points: StarPoints, grid: Grid) -> Array:
     """Compute the power on the grid, as far as the sampling can tell frequencies apart.
 
     The array may be shorter than the grid: it ends at half the frequency at which the spectral
@@ -112,12 +112,12 @@ def power_spectrum(points: Points, grid: Grid) -> Array:
     return power
 
 
-def find_periods(points: Points, grid: Grid | None = None) -> Periodogram:
+def find_periods(points: StarPoints, grid: Grid | None = None) -> Periodogram:
     """Search for periods and settle the best peaks at their maxima.
 
     Parameters
     ----------
-    points : Points
+    points : StarPoints
         At least three in each band, not constant.
     grid : Grid, optional
         What `choose_grid` gives, if not said otherwise.
@@ -138,7 +138,7 @@ def find_periods(points: Points, grid: Grid | None = None) -> Periodogram:
     )
 
 
-def _first_alias(points: Points, window: ComplexArray, grid: Grid) -> int:
+def _first_alias(points: StarPoints, window: ComplexArray, grid: Grid) -> int:
     """Find the first k at which the spectral window at 2f is nearly one again, else the size."""
     for k in window_maxima(window, _ALIAS_ON_GRID):
         place, step = 2 * grid.step * float(k), 2 * grid.step
@@ -147,7 +147,7 @@ def _first_alias(points: Points, window: ComplexArray, grid: Grid) -> int:
     return grid.size
 
 
-def window_at(points: Points, frequency: float) -> float:
+def window_at(points: StarPoints, frequency: float) -> float:
     """Compute the size of the spectral window of all bands at one frequency."""
     shares = np.repeat(points.total / points.total.sum(), np.diff(points.start))
     turns = np.exp(-2j * np.pi * frequency * points.time)
@@ -172,7 +172,7 @@ def _vertex(left: float, middle: float, right: float) -> float:
     return float(np.clip(0.5 * (left - right) / bend, -1, 1))
 
 
-def power_at(points: Points, frequency: float) -> float:
+def power_at(points: StarPoints, frequency: float) -> float:
     """Compute the power at one frequency from the points themselves."""
     return float(
         _power_at(points.time, points.value, points.weight, points.start, points.total, frequency)

@@ -30,14 +30,14 @@ class Of(StrEnum):
 
 
 @dataclass(frozen=True)
-class Feature:
+class CurveFeature:
     """A number that describes a light curve.
 
     Parameters
     ----------
     function : callable
-        From a `Curve`, `Fold` or `Star` to a float; NaN where it cannot be computed. Its name is
-        the feature's, the first line of its documentation the description.
+        From a `Curve`, `FoldedCurve` or `Star` to a float, or NaN. The feature takes its name
+        from it, and its description from the first line of the docstring.
     min_points : int
         A band with fewer points cannot have the feature.
     unit : str, optional
@@ -108,74 +108,74 @@ _ERRORS: dict[str, Any] = {"needs_errors": True}
 _PERIOD: dict[str, Any] = {"unit": "d", "ucd": "time.period", "of": Of.STAR}
 
 _ALL = (
-    Feature(shape.mean, 1, _MAG, "phot.mag;stat.mean"),
-    Feature(shape.median, 1, _MAG, "phot.mag;stat.median"),
-    Feature(shape.sigma, 2, _MAG, "stat.stdev;phot.mag"),
-    Feature(shape.amplitude, 2, _MAG, _SIZE),
-    Feature(shape.percentile_amplitude, 5, _MAG, _SIZE),
-    Feature(shape.iqr, 4, _MAG, _SIZE),
-    Feature(shape.mad, 3, _MAG, _SIZE),
-    Feature(shape.skewness, 3),
-    Feature(shape.kurtosis, 4),
-    Feature(shape.percentile_skewness, 5),
-    Feature(shape.extremes_skewness, 3),
-    Feature(shape.beyond_1_sigma, 2),
-    *(Feature(ratio, 5) for ratio in shape.PERCENTILE_RATIOS),
-    Feature(order.eta, 3),
-    Feature(order.eta_e, 3),
-    Feature(order.con, 3),
-    Feature(order.cusum, 2),
-    Feature(order.max_slope, 2, "{value} / d"),
-    Feature(order.linear_trend, 3, "{value} / d"),
-    Feature(order.trend_share, 3),
-    Feature(noise.weighted_mean, 1, _MAG, "phot.mag;stat.mean", **_ERRORS),
-    Feature(noise.mean_error, 1, _MAG, "stat.error;phot.mag", **_ERRORS),
-    Feature(noise.excess_sigma, 2, _MAG, _SIZE, **_ERRORS),
-    Feature(noise.chi2, 2, **_ERRORS),
-    Feature(noise.stetson_k, 2, **_ERRORS),
-    Feature(car.car_sigma, 10, "{value} / d(1/2)", _SIZE),
-    Feature(car.car_tau, 10, "d", _TIME),
-    Feature(car.car_mean, 10, _MAG, "phot.mag;stat.mean"),
-    Feature(car.car_flag, 10, None, "meta.code.qual"),
-    Feature(car.car_gain, 10),
-    Feature(autocorrelation.acf_length, 10, "d", _TIME),
-    Feature(autocorrelation.stetson_k_ac, 10),
-    Feature(autocorrelation.n_above_4, 10),
-    Feature(autocorrelation.n_below_4, 10),
-    Feature(two_bands.color, 1, "mag", "phot.color", **_TWO),
-    Feature(two_bands.color_median, 1, "mag", "phot.color", **_TWO),
-    Feature(two_bands.sigma_ratio, 3, **_TWO),
-    Feature(two_bands.mad_ratio, 3, **_TWO),
-    Feature(two_bands.stetson_j, 3, **_TWO, **_ERRORS),
-    Feature(two_bands.stetson_l, 3, **_TWO, **_ERRORS),
-    Feature(two_bands.band_correlation, 3, **_TWO),
-    Feature(two_bands.band_angle, 3, "rad", **_TWO),
-    Feature(period.period, 10, **_PERIOD),
-    Feature(period.period_snr, 10, **_STAR),
-    Feature(period.period_power, 10, **_STAR),
-    Feature(period.period_log_fap, 10, **_STAR),
-    Feature(period.period_2, 10, **_PERIOD),
-    Feature(period.period_2_power, 10, **_STAR),
-    Feature(period.period_daily, 10, **_PERIOD),
-    Feature(period.period_series, 10, **_PERIOD),
-    Feature(period.series_order, 10, **_STAR),
-    Feature(harmonics.double_gain, 10, **_STAR),
-    Feature(harmonics.odd_share, 10, **_STAR),
-    Feature(harmonics.fourier_ratio, 10, **_TWO),
-    Feature(harmonics.phase_lag, 10, "rad", **_TWO),
-    Feature(harmonics.fourier_amplitude, 10, _MAG, _SIZE, **_FOLD),
-    Feature(harmonics.fold_amplitude, 10, _MAG, _SIZE, **_FOLD),
-    Feature(harmonics.amplitude_ratio_21, 10, **_FOLD),
-    Feature(harmonics.amplitude_ratio_31, 10, **_FOLD),
-    Feature(harmonics.phase_21, 10, "rad", **_FOLD),
-    Feature(harmonics.phase_31, 10, "rad", **_FOLD),
-    Feature(harmonics.fold_left, 10, **_FOLD),
-    Feature(harmonics.fold_skewness, 10, **_FOLD),
-    Feature(harmonics.rise_time, 10, **_FOLD),
-    Feature(harmonics.fold_eta, 10, **_FOLD),
-    Feature(harmonics.fold_cusum, 10, **_FOLD),
+    CurveFeature(shape.mean, 1, _MAG, "phot.mag;stat.mean"),
+    CurveFeature(shape.median, 1, _MAG, "phot.mag;stat.median"),
+    CurveFeature(shape.sigma, 2, _MAG, "stat.stdev;phot.mag"),
+    CurveFeature(shape.amplitude, 2, _MAG, _SIZE),
+    CurveFeature(shape.percentile_amplitude, 5, _MAG, _SIZE),
+    CurveFeature(shape.iqr, 4, _MAG, _SIZE),
+    CurveFeature(shape.mad, 3, _MAG, _SIZE),
+    CurveFeature(shape.skewness, 3),
+    CurveFeature(shape.kurtosis, 4),
+    CurveFeature(shape.percentile_skewness, 5),
+    CurveFeature(shape.extremes_skewness, 3),
+    CurveFeature(shape.beyond_1_sigma, 2),
+    *(CurveFeature(ratio, 5) for ratio in shape.PERCENTILE_RATIOS),
+    CurveFeature(order.eta, 3),
+    CurveFeature(order.eta_e, 3),
+    CurveFeature(order.con, 3),
+    CurveFeature(order.cusum, 2),
+    CurveFeature(order.max_slope, 2, "{value} / d"),
+    CurveFeature(order.linear_trend, 3, "{value} / d"),
+    CurveFeature(order.trend_share, 3),
+    CurveFeature(noise.weighted_mean, 1, _MAG, "phot.mag;stat.mean", **_ERRORS),
+    CurveFeature(noise.mean_error, 1, _MAG, "stat.error;phot.mag", **_ERRORS),
+    CurveFeature(noise.excess_sigma, 2, _MAG, _SIZE, **_ERRORS),
+    CurveFeature(noise.chi2, 2, **_ERRORS),
+    CurveFeature(noise.stetson_k, 2, **_ERRORS),
+    CurveFeature(car.car_sigma, 10, "{value} / d(1/2)", _SIZE),
+    CurveFeature(car.car_tau, 10, "d", _TIME),
+    CurveFeature(car.car_mean, 10, _MAG, "phot.mag;stat.mean"),
+    CurveFeature(car.car_flag, 10, None, "meta.code.qual"),
+    CurveFeature(car.car_gain, 10),
+    CurveFeature(autocorrelation.acf_length, 10, "d", _TIME),
+    CurveFeature(autocorrelation.stetson_k_ac, 10),
+    CurveFeature(autocorrelation.n_above_4, 10),
+    CurveFeature(autocorrelation.n_below_4, 10),
+    CurveFeature(two_bands.color, 1, "mag", "phot.color", **_TWO),
+    CurveFeature(two_bands.color_median, 1, "mag", "phot.color", **_TWO),
+    CurveFeature(two_bands.sigma_ratio, 3, **_TWO),
+    CurveFeature(two_bands.mad_ratio, 3, **_TWO),
+    CurveFeature(two_bands.stetson_j, 3, **_TWO, **_ERRORS),
+    CurveFeature(two_bands.stetson_l, 3, **_TWO, **_ERRORS),
+    CurveFeature(two_bands.band_correlation, 3, **_TWO),
+    CurveFeature(two_bands.band_angle, 3, "rad", **_TWO),
+    CurveFeature(period.period, 10, **_PERIOD),
+    CurveFeature(period.period_snr, 10, **_STAR),
+    CurveFeature(period.period_power, 10, **_STAR),
+    CurveFeature(period.period_log_fap, 10, **_STAR),
+    CurveFeature(period.period_2, 10, **_PERIOD),
+    CurveFeature(period.period_2_power, 10, **_STAR),
+    CurveFeature(period.period_daily, 10, **_PERIOD),
+    CurveFeature(period.period_series, 10, **_PERIOD),
+    CurveFeature(period.series_order, 10, **_STAR),
+    CurveFeature(harmonics.double_gain, 10, **_STAR),
+    CurveFeature(harmonics.odd_share, 10, **_STAR),
+    CurveFeature(harmonics.fourier_ratio, 10, **_TWO),
+    CurveFeature(harmonics.phase_lag, 10, "rad", **_TWO),
+    CurveFeature(harmonics.fourier_amplitude, 10, _MAG, _SIZE, **_FOLD),
+    CurveFeature(harmonics.fold_amplitude, 10, _MAG, _SIZE, **_FOLD),
+    CurveFeature(harmonics.amplitude_ratio_21, 10, **_FOLD),
+    CurveFeature(harmonics.amplitude_ratio_31, 10, **_FOLD),
+    CurveFeature(harmonics.phase_21, 10, "rad", **_FOLD),
+    CurveFeature(harmonics.phase_31, 10, "rad", **_FOLD),
+    CurveFeature(harmonics.fold_left, 10, **_FOLD),
+    CurveFeature(harmonics.fold_skewness, 10, **_FOLD),
+    CurveFeature(harmonics.rise_time, 10, **_FOLD),
+    CurveFeature(harmonics.fold_eta, 10, **_FOLD),
+    CurveFeature(harmonics.fold_cusum, 10, **_FOLD),
 )
-FEATURES: dict[str, Feature] = {feature.name: feature for feature in _ALL}
+FEATURES: dict[str, CurveFeature] = {feature.name: feature for feature in _ALL}
 
 # Pichara & Protopapas (2013), in their order.
 MACHO14 = (
@@ -188,7 +188,7 @@ MACHO14 = (
 class FeatureSet:
     """Features, and whether those of one band are computed of every band or of the first only."""
 
-    features: tuple[Feature, ...]
+    features: tuple[CurveFeature, ...]
     every_band: bool
 
 
@@ -221,7 +221,7 @@ def choose_features(names: str | Iterable[str], *, every_band: bool | None = Non
     return FeatureSet(tuple(_feature(name) for name in chosen), every)
 
 
-def _feature(name: str) -> Feature:
+def _feature(name: str) -> CurveFeature:
     if name not in FEATURES:
         hint = nearest(name, FEATURES).replace("the columns are", "the features are")
         raise DataError(f"no feature {name!r}; {hint}; sets are macho14 and all")

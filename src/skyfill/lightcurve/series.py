@@ -13,13 +13,13 @@ from numba import njit
 from skyfill.lightcurve.curve import Array, Curve
 from skyfill.lightcurve.noise import weighted
 from skyfill.lightcurve.periodogram import Periodogram, highest_peaks, settle
-from skyfill.lightcurve.spectrum import Points
+from skyfill.lightcurve.spectrum import StarPoints
 
 ORDER = 4
 # Added to the diagonal of the normal equations, times the square of the harmonic: keeps the series
 # from swinging through gaps in phase; where the phases are covered the diagonal is one half.
 RIDGE = 1e-4
-# Points that each coefficient asks for: a poorly sampled band gets fewer harmonics.
+# StarPoints that each coefficient asks for: a poorly sampled band gets fewer harmonics.
 POINTS_PER_TERM = 3
 # Best peaks that are tried at each order, and candidates that are settled to a part of a step.
 N_TRIED, N_SETTLED = 5, 3
@@ -90,7 +90,7 @@ def one_cycle(series: Series) -> Array:
     return np.asarray(waves.sum(axis=0))
 
 
-def choose_series(points: Points, found: Periodogram) -> Choice:
+def choose_series(points: StarPoints, found: Periodogram) -> Choice:
     """Find frequency and order of the series with the lowest Bayesian information criterion.
 
     Candidates are the best peaks of the periodogram, half their frequency, and the best peaks of
@@ -99,7 +99,7 @@ def choose_series(points: Points, found: Periodogram) -> Choice:
 
     Parameters
     ----------
-    points : Points
+    points : StarPoints
         All bands.
     found : Periodogram
         Of these points.
@@ -111,7 +111,7 @@ def choose_series(points: Points, found: Periodogram) -> Choice:
     return min(settled, key=lambda choice: choice.score)
 
 
-def _settle(points: Points, tried: tuple[Array, float], step: float) -> Choice:
+def _settle(points: StarPoints, tried: tuple[Array, float], step: float) -> Choice:
     """Move a candidate to the frequency at which its best order fits best."""
     best = int(np.argmin(tried[0])) + 1
     frequency, height = settle(
@@ -129,7 +129,7 @@ def _candidates(found: Periodogram, order: int) -> list[float]:
     return [float(f) for f in frequencies if f >= step * first]
 
 
-def criteria(points: Points, frequency: float, order: int) -> Array:
+def criteria(points: StarPoints, frequency: float, order: int) -> Array:
     """Give the Bayesian information criterion of series of all orders up to `order`."""
     left = np.zeros(order)
     for band, (a, b) in enumerate(zip(points.start[:-1], points.start[1:], strict=True)):

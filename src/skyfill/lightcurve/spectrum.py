@@ -28,7 +28,7 @@ _TABLE_CELLS = 512
 _NODES = 48
 
 
-class Points(NamedTuple):
+class StarPoints(NamedTuple):
     """The points of all bands of a star, one band after the other.
 
     `time` starts at zero; `weight` sums to one in each band, where the weighted mean of `value` is
@@ -44,7 +44,7 @@ class Points(NamedTuple):
     total: Array
 
 
-def fourier_sums(points: Points, step: float, size: int) -> ComplexArray:
+def fourier_sums(points: StarPoints, step: float, size: int) -> ComplexArray:
     """Sum values and weights times exp(-2 pi i k step t) for k below `size`.
 
     Returns
