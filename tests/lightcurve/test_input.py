@@ -217,7 +217,7 @@ def test_an_unknown_band_and_a_unit_that_is_not_time_are_explained(long):
 
 
 def test_an_empty_folder_and_a_null_identifier_name_the_file(tmp_path):
-    with pytest.raises(CatalogError, match="there is no file in it"):
+    with pytest.raises(CatalogError, match="the folder holds no file"):
         open_light_curves(tmp_path)
     path = tmp_path / "c.csv"
     path.write_text("id,t,mag\n1,1,15\n,2,15\n")

@@ -1,8 +1,8 @@
-"""Which columns of a table hold light curves: as the user says, else by UCD, role and name."""
+"""Columns that hold light curves: named by the user, or found by role, UCD and name."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from skyfill.lightcurve.curve import Array, IntArray
 
 BAND_MARK = "{band}"
 _NANOSECONDS_PER_DAY = 86_400e9
-# Usual names, the surest first; compared without case, blanks and underscores.
+# Usual names, the most certain first; compared without case, blanks and underscores.
 _NAMES: dict[str, tuple[str, ...]] = {
     "id": ("id", "objectid", "objid", "oid", "sourceid", "starid", "diaobjectid", "object", "star",
            "source", "name"),
@@ -45,10 +45,10 @@ Found = Mapping[str, str | None]
 
 @dataclass(frozen=True)
 class CurveColumns:
-    """Names of the columns of light curves; None where it is to be found, or there is none.
+    """Names of the columns of light curves; None for one that is absent or to be found.
 
     A column inside a nested column is written with a dot, ``lightcurve.mjd``. Where each band has
-    columns of its own, ``{band}`` stands for the band: ``mag_{band}``.
+    its own columns, ``{band}`` stands for the band: ``mag_{band}``.
 
     Examples
     --------
@@ -64,13 +64,12 @@ class CurveColumns:
 
     @property
     def template(self) -> str:
-        """A name that stands for the columns of all bands, empty where there is none."""
-        names = (getattr(self, part.name) or "" for part in fields(self))
-        return next((name for name in names if BAND_MARK in name), "")
+        """A name with ``{band}`` in it, or an empty string."""
+        return next((name for name in astuple(self) if name and BAND_MARK in name), "")
 
     @property
     def by_band(self) -> bool:
-        """Whether each band has columns of its own."""
+        """Whether each band has its own columns."""
         return bool(self.template)
 
 
@@ -80,11 +79,11 @@ def find_columns(schema: pa.Schema, given: CurveColumns, *, needs_id: bool = Tru
     Parameters
     ----------
     schema : pyarrow.Schema
-        Of the table; the parts of nested columns are looked at as well.
+        Of the table; the parts of nested columns are included.
     given : CurveColumns
-        What the user said; checked to be there.
+        Names given by the user, which must exist.
     needs_id : bool
-        Whether there must be identifiers.
+        Whether identifiers are required.
 
     Examples
     --------
@@ -94,11 +93,10 @@ def find_columns(schema: pa.Schema, given: CurveColumns, *, needs_id: bool = Tru
     """
     known = leaves(schema)
     found: dict[str, str | None] = {}
-    for part in fields(CurveColumns):
-        name = getattr(given, part.name)
+    for part, name in asdict(given).items():
         if name is not None:
             _check(name, known)
-        found[part.name] = name or _guess(part.name, known, found)
+        found[part] = name or _guess(part, known, found)
     missing = [part for part in _NEEDED if found[part] is None and (needs_id or part != "id")]
     if missing:
         raise CatalogError(
@@ -109,7 +107,7 @@ def find_columns(schema: pa.Schema, given: CurveColumns, *, needs_id: bool = Tru
 
 
 def leaves(schema: pa.Schema) -> dict[str, ColumnInfo]:
-    """List the columns and the parts of nested ones, with what is known about them.
+    """List the columns and the parts of nested columns, with what is known about them.
 
     Examples
     --------
@@ -129,13 +127,13 @@ def leaves(schema: pa.Schema) -> dict[str, ColumnInfo]:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Tell whether the cells of a column are lists."""
+    """Check whether the cells of a column are lists."""
     tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
     return any(test(kind) for test in tests)
 
 
 def bands_of_template(template: str, names: Infos) -> list[str]:
-    """Find the bands for which a column of a name with ``{band}`` in it exists.
+    """Find the bands for which a column fits a name with ``{band}`` in it.
 
     Examples
     --------
@@ -186,12 +184,12 @@ def _plain(name: str) -> str:
 
 
 def outer(name: str, names: Collection[str]) -> str:
-    """Name the one of a file's columns that holds a column or a part of a nested one."""
+    """Return the column of the file that holds a column or a part of a nested column."""
     return name if name in names else name.partition(".")[0]
 
 
 def leaf_type(schema: pa.Schema, name: str) -> pa.DataType:
-    """Give the type of a column or, with a dot, of a part of one; a list of structs is a list."""
+    """Return the type of a column or of a part of a nested column; a list of structs is a list."""
     if schema.get_field_index(name) >= 0:
         return schema.field(name).type
     outer, inner = name.split(".", 1)
@@ -200,7 +198,7 @@ def leaf_type(schema: pa.Schema, name: str) -> pa.DataType:
 
 
 def leaf(rows: Any, name: str) -> pa.Array:
-    """Give a column or a part of a nested one; a list of structs becomes a list.
+    """Return a column or a part of a nested column; a list of structs becomes a list.
 
     Examples
     --------
@@ -221,26 +219,26 @@ def leaf(rows: Any, name: str) -> pa.Array:
 
 
 def list_lengths(lists: pa.Array) -> IntArray:
-    """Give the length of each list, 0 where there is none."""
+    """Return the length of each list; 0 for null."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
     return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64)
 
 
 def list_cells(lists: pa.Array, name: str, lengths: IntArray) -> pa.Array:
-    """Put the lists of a column one after the other; they must be as long as they should be."""
+    """Concatenate the lists of a column; they must have the given lengths."""
     found = list_lengths(lists) if is_list(lists.type) else None
     if found is None or (found != lengths).any():
         row = 0 if found is None else int(np.flatnonzero(found != lengths)[0])
         given = "no list" if found is None else f"a list of {found[row]}"
         raise CatalogError(
             f"column {name!r}, row {row + 1}: {given} beside a list of {lengths[row]} values; "
-            f"times, values, errors and bands of an object must correspond"
+            f"times, values, errors and bands of an object must have the same length"
         )
     return lists.flatten()
 
 
 def as_days(cells: pa.Array, name: str) -> Array:
-    """Give times as numbers; dates become Julian days since 1970."""
+    """Return times as numbers; dates become days since 1970."""
     if pa.types.is_temporal(cells.type):
         return to_numbers(cells.cast(pa.timestamp("ns")).cast(pa.int64()), name) / (
             _NANOSECONDS_PER_DAY
@@ -249,9 +247,18 @@ def as_days(cells: pa.Array, name: str) -> Array:
 
 
 def distinct(cells: pa.Array, name: str) -> list[str]:
-    """List the different words of a column of bands, whose cells may be lists."""
+    """List the bands in a column, whose cells may be lists."""
     words = cells.flatten() if is_list(cells.type) else cells
-    if words.null_count:
-        row = int(np.flatnonzero(words.is_null().to_numpy(zero_copy_only=False))[0])
-        raise CatalogError(f"column {name!r}, value {row + 1}: no band; fill it in or drop the row")
+    refuse_nulls(words, name, "band", counted="value")
     return [str(word) for word in pc.unique(words).cast(pa.string()).to_pylist()]
+
+
+def refuse_nulls(
+    cells: pa.Array, name: str, what: str, *, counted: str = "row", n_before: int = 0
+) -> None:
+    """Raise an error that names the first null of a column, after `n_before` others."""
+    if cells.null_count:
+        first = n_before + int(np.argmax(cells.is_null())) + 1
+        raise CatalogError(
+            f"column {name!r}, {counted} {first}: no {what}; fill it in or drop the row"
+        )

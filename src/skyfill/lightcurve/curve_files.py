@@ -1,8 +1,9 @@
-"""Light curves from files in pieces of bounded size, each with whole objects."""
+"""Light curves from files, in parts of bounded size that hold complete objects."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,29 +14,29 @@ from skyfill.catalog.file_io import naming
 from skyfill.errors import CatalogError
 from skyfill.lightcurve.collection import About, LightCurves, concatenate
 from skyfill.lightcurve.curve import IntArray
-from skyfill.lightcurve.curve_columns import distinct, leaf, outer
+from skyfill.lightcurve.curve_columns import distinct, leaf, outer, refuse_nulls
 from skyfill.lightcurve.layout import Layout, Request, find_layout, to_curves
 
-# Measurements that are read at once, about 5 MB.
+# Measurements read at once, about 5 MB.
 BATCH_ROWS = 1 << 17
-# Objects that are read at once where a row or a file is an object.
+# Objects read at once where each row or each file is an object.
 BATCH_OBJECTS = 256
-# Up to so many measurements a file whose objects are scattered is sorted in memory, about 1 GB.
+# A file whose objects are scattered is sorted in memory up to this size, about 1 GB.
 MOST_ROWS_IN_MEMORY = 20_000_000
 
 
 @dataclass(frozen=True)
 class Opened:
-    """Light curves that are ready to be read.
+    """Light curves ready to be read.
 
     Parameters
     ----------
     layout : Layout
         CurveColumns, bands and so on.
     n_objects : int or None
-        How many there are, where that is known before reading.
+        How many there are, if known before reading.
     parts : iterator of LightCurves
-        To be read once; every object is whole in one of them.
+        To be read once; each object is complete in one of them.
     """
 
     layout: Layout
@@ -44,18 +45,18 @@ class Opened:
 
 
 def open_light_curves(path: str | Path, request: Request | None = None) -> Opened:
-    r"""Open a file, or a folder with a file per object, to read its light curves in pieces.
+    r"""Open a file, or a folder with one file per object, to read its light curves in parts.
 
-    A file with a row per measurement is looked through once before, for its bands and to see
-    whether the measurements of each object stand together. If they do (a file sorted by object),
-    memory is bounded; if they do not, the file is sorted in memory.
+    A file with one row per measurement is first scanned for its bands, and to see whether the
+    measurements of each object are adjacent. If so (a file sorted by object), memory is bounded;
+    if not, the file is sorted in memory.
 
     Parameters
     ----------
     path : str or path
-        Any format that `read_table` reads. In a folder each file is an object, named like the file.
+        Any format that `read_table` reads. In a folder each file is an object of that name.
     request : Request, optional
-        Names of columns and order of bands where they cannot be guessed.
+        Names of columns and order of bands that cannot be guessed.
 
     Examples
     --------
@@ -97,21 +98,21 @@ def _all_bands(path: Path, layout: Layout) -> set[str]:
 
 
 def _open_long(path: Path, layout: Layout, request: Request) -> Opened:
-    found = look_through(path, layout)
+    found = _look_through(path, layout)
     if not layout.about.bands:
         layout = layout.with_bands(found.bands, request.bands)
     if found.is_grouped:
         return Opened(layout, found.n_objects, _read_grouped(path, layout))
     if found.n_rows > MOST_ROWS_IN_MEMORY:
         raise CatalogError(
-            f"the {found.n_rows} measurements are not sorted by {layout.columns.id!r}, and too "
-            f"many to be sorted in memory; sort the file by it first"
+            f"the {found.n_rows} measurements are not sorted by {layout.columns.id!r} and are "
+            f"too many to sort in memory; sort the file by this column first"
         )
     return Opened(layout, found.n_objects, _read_scattered(path, layout))
 
 
 def _read_grouped(path: Path, layout: Layout) -> Iterator[LightCurves]:
-    """Read batch by batch; the last object of a batch waits for the next."""
+    """Read batch by batch; the last object of each batch waits for the next."""
     rest: pa.Table | None = None
     for batch in read_batches(path, columns=layout.needed, batch_rows=BATCH_ROWS):
         rows = pa.Table.from_batches([batch])
@@ -140,7 +141,7 @@ def _open_folder(folder: Path, request: Request) -> Opened:
         raise CatalogError(f"{folder}: in a folder each file is an object; leave out the id column")
     files = sorted(f for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
     if not files:
-        raise CatalogError(f"{folder}: there is no file in it")
+        raise CatalogError(f"{folder}: the folder holds no file")
     layout = find_layout(open_scan(files[0]).schema, request, needs_id=False)
     about = replace(layout.about, id_name="id", id_info=About().id_info)
     layout = replace(layout, columns=replace(layout.columns, id=None), about=about)
@@ -170,7 +171,7 @@ def _one_object(rows: pa.Table, layout: Layout, name: str) -> LightCurves:
 
 
 def object_name(file: Path) -> str:
-    """Name the object of a file: the file's name without its extension.
+    """Name the object of a file after the file, without the extension.
 
     Examples
     --------
@@ -180,18 +181,10 @@ def object_name(file: Path) -> str:
     return Path(file.name.removesuffix(".gz")).stem
 
 
-@dataclass(frozen=True)
-class Look:
-    """What a file with a row per measurement holds.
+class _Contents(NamedTuple):
+    """Counts of a file with one row per measurement, and whether each object's rows are adjacent.
 
-    Parameters
-    ----------
-    n_rows, n_objects : int
-        Measurements and objects.
-    bands : tuple of str
-        All bands, unordered; empty where no column names them.
-    is_grouped : bool
-        Whether the measurements of each object stand together.
+    `bands` is empty if no column names them.
     """
 
     n_rows: int
@@ -200,23 +193,26 @@ class Look:
     is_grouped: bool
 
 
-def look_through(path: Path, layout: Layout) -> Look:
+def _look_through(path: Path, layout: Layout) -> _Contents:
     """Read identifiers and bands.
 
-    Identifiers in ascending order, the usual case, need no memory; others are kept until the end
-    to see whether one comes back.
+    Identifiers in ascending order, the usual case, take no memory; otherwise they are kept to the
+    end, to see whether one comes back.
     """
-    return _look(path, layout, keep=False) or _look(path, layout, keep=True)  # type: ignore[return-value]
+    found = _contents(path, layout, keep=False) or _contents(path, layout, keep=True)
+    assert found is not None
+    return found
 
 
-def _look(path: Path, layout: Layout, *, keep: bool) -> Look | None:
+def _contents(path: Path, layout: Layout, *, keep: bool) -> _Contents | None:
+    """Return None if identifiers do not ascend and are not kept."""
     name, band = str(layout.columns.id), layout.columns.band
     bands: dict[str, None] = {}
     kept: list[pa.Array] = []
     n_rows, n_runs, last = 0, 0, None
     for batch in read_batches(path, columns=[name, *([band] if band else [])]):
         ids = leaf(batch, name)
-        _refuse_null(ids, name, n_rows)
+        refuse_nulls(ids, name, "identifier", n_before=n_rows)
         if band:
             bands |= dict.fromkeys(distinct(leaf(batch, band), band))
         runs = ids.take(pa.array(run_starts(ids)))
@@ -227,11 +223,11 @@ def _look(path: Path, layout: Layout, *, keep: bool) -> Look | None:
         n_rows, n_runs = n_rows + len(ids), n_runs + len(runs)
         last = ids[-1]
     n_objects = len(pc.unique(pa.chunked_array(kept))) if kept else n_runs
-    return Look(n_rows, n_objects, tuple(bands), n_objects == n_runs)
+    return _Contents(n_rows, n_objects, tuple(bands), n_objects == n_runs)
 
 
 def run_starts(ids: pa.Array) -> IntArray:
-    """Give the rows at which another identifier begins, the first row included.
+    """Return the rows at which the identifier changes, including the first row.
 
     Examples
     --------
@@ -246,9 +242,3 @@ def _ascends(runs: pa.Array, last: pa.Scalar | None) -> bool:
     if len(runs) and last is not None and not pc.greater(runs[0], last).as_py():
         return False
     return len(runs) < 2 or bool(pc.all(pc.greater(runs[1:], runs[:-1])).as_py())
-
-
-def _refuse_null(ids: pa.Array, name: str, before: int) -> None:
-    if ids.null_count:
-        row = before + int(np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))[0]) + 1
-        raise CatalogError(f"column {name!r}, row {row}: no identifier; fill it in or drop the row")

@@ -1,10 +1,10 @@
-"""Tables of any layout to light curves: a row per measurement, or lists in a row per object.
+"""Light curves from tables: one row per measurement, or one row per object with lists.
 
-Nested columns (a list of structs, a struct of lists) and columns for each band are read alike.
+Nested columns (a list of structs, a struct of lists) and separate columns for each band also work.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import pyarrow as pa
 from skyfill.catalog import ColumnInfo, Table
 from skyfill.catalog.arrays import plain_type, to_numbers
 from skyfill.catalog.units import unit_factor
-from skyfill.errors import CatalogError
 from skyfill.lightcurve.collection import (
     About,
     LightCurves,
@@ -37,6 +36,7 @@ from skyfill.lightcurve.curve_columns import (
     list_cells,
     list_lengths,
     outer,
+    refuse_nulls,
 )
 
 _DAYS = {"mjd", "jd", "hjd", "bjd", "day", "days"}
@@ -44,16 +44,16 @@ _DAYS = {"mjd", "jd", "hjd", "bjd", "day", "days"}
 
 @dataclass(frozen=True)
 class Request:
-    """What the user says about the light curves; the rest is found.
+    """What the user states about the light curves; the rest is found.
 
     Parameters
     ----------
     columns : CurveColumns
         Names of columns.
     bands : tuple of str, optional
-        Order of the bands; others are left out.
+        Order of the bands; other bands are left out.
     is_flux : bool, optional
-        Whether the values are fluxes; by default by their UCD or name.
+        Whether the values are fluxes; by default their UCD or name decides.
     """
 
     columns: CurveColumns = CurveColumns()
@@ -70,13 +70,13 @@ class Layout:
     columns : CurveColumns
         Found and checked.
     has_lists : bool
-        Whether a row is an object and its cells are lists.
+        Whether each row is an object and its cells are lists.
     to_days : float
         Factor from the unit of time to days.
     names : tuple of str
         All columns of the file.
     about : About
-        Its bands are empty until the data were seen, where a column of the data names them.
+        Where a column names the bands, they are empty until the data have been read.
     """
 
     columns: CurveColumns
@@ -86,28 +86,26 @@ class Layout:
     about: About
 
     def with_bands(self, found: Iterable[str], wanted: tuple[str, ...] | None) -> "Layout":
-        """Put the bands that the data have in order."""
+        """Set the bands found in the data, in order."""
         return replace(self, about=replace(self.about, bands=order_bands(found, wanted)))
 
     @property
     def needed(self) -> list[str]:
-        """Names of the columns of the file from which the light curves are read."""
+        """Columns of the file from which the light curves are read."""
         bands = self.about.bands if self.columns.by_band else ("",)
-        named = (
-            getattr(self.of_band(band), p.name) for band in bands for p in fields(CurveColumns)
-        )
-        return list(dict.fromkeys(outer(name, self.names) for name in named if name))
+        named = (name for band in bands for name in astuple(self.of_band(band)) if name)
+        return list(dict.fromkeys(outer(name, self.names) for name in named))
 
     def of_band(self, band: str) -> CurveColumns:
-        """Name the columns of one band."""
-        named = {part.name: getattr(self.columns, part.name) for part in fields(CurveColumns)}
+        """Return the columns of one band."""
+        named = asdict(self.columns).items()
         return CurveColumns(
-            **{key: name and name.replace(BAND_MARK, band) for key, name in named.items()}
+            **{part: name and name.replace(BAND_MARK, band) for part, name in named}
         )
 
 
 def find_layout(schema: pa.Schema, request: Request, *, needs_id: bool = True) -> Layout:
-    """Find out how a table holds light curves.
+    """Find how a table holds light curves.
 
     Examples
     --------
@@ -158,14 +156,14 @@ def _to_days(name: str, info: ColumnInfo) -> float:
 
 
 def from_table(table: Table, request: Request | None = None) -> LightCurves:
-    """Take the light curves out of a table in memory, whose rows may be in any order.
+    """Read the light curves of a table in memory; its rows may be in any order.
 
     Parameters
     ----------
     table : Table
-        A row per measurement, or a row per object with lists in its cells.
+        One row per measurement, or one row per object with lists in its cells.
     request : Request, optional
-        Names of columns and order of bands where they cannot be guessed.
+        Names of columns and order of bands that cannot be guessed.
 
     Examples
     --------
@@ -185,11 +183,7 @@ def from_table(table: Table, request: Request | None = None) -> LightCurves:
 def to_curves(rows: Any, layout: Layout, ids: Any = None) -> LightCurves:
     """Read the light curves of a record batch or Arrow table; `ids` replaces its identifiers."""
     names = as_array(ids) if ids is not None else leaf(rows, str(layout.columns.id))
-    if names.null_count:
-        row = int(np.flatnonzero(names.is_null().to_numpy(zero_copy_only=False))[0])
-        raise CatalogError(
-            f"column {layout.columns.id!r}, row {row + 1}: no identifier; fill it in or drop it"
-        )
+    refuse_nulls(names, str(layout.columns.id), "identifier")
     named = layout.about.bands if layout.columns.by_band else ("",)
     parts = [_measurements(rows, layout, k, name) for k, name in enumerate(named)]
     objects, places, numbers = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -203,7 +197,7 @@ def to_curves(rows: Any, layout: Layout, ids: Any = None) -> LightCurves:
 def _measurements(
     rows: Any, layout: Layout, place: int, band: str
 ) -> tuple[IntArray, IntArray, Array]:
-    """Row of each measurement, index of its band; time in days, value and error."""
+    """Return for each measurement its row, its band, and time in days, value and error."""
     columns = layout.of_band(band)
     read = _list_reader(rows, columns) if layout.has_lists else _plain_reader(rows)
     time, value = str(columns.time), str(columns.value)
@@ -219,8 +213,7 @@ def _measurements(
     if not columns.band:
         return objects, np.full(len(objects), place), numbers
     words = read(columns.band)
-    if words.null_count:
-        distinct(words, columns.band)
+    refuse_nulls(words, columns.band, "band", counted="value")
     return objects, band_places(words, layout.about.bands), numbers
 
 

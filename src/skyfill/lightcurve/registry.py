@@ -1,4 +1,4 @@
-"""All features by name: a new one is a small function and a line here."""
+"""All features by name; a new one takes a small function and a line here."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -22,7 +22,7 @@ from skyfill.lightcurve.curve import Star
 
 
 class Of(StrEnum):
-    """What a feature's function takes: one band, one band folded, or all bands."""
+    """What the function of a feature takes: one band, one folded band, or all bands."""
 
     CURVE = "curve"
     FOLD = "fold"
@@ -39,7 +39,7 @@ class CurveFeature:
         From a `Curve`, `FoldedCurve` or `Star` to a float, or NaN. The feature takes its name
         from it, and its description from the first line of the docstring.
     min_points : int
-        A band with fewer points cannot have the feature.
+        The feature is not computed for bands with fewer points.
     unit : str, optional
         ``{value}`` stands for the unit of the values.
     ucd : str
@@ -47,9 +47,9 @@ class CurveFeature:
     of : Of
         What the function takes.
     n_bands : int
-        How many bands must have `min_points`; two are the first two.
+        How many bands must have `min_points`; if two, the first two.
     needs_errors : bool
-        Whether the feature has no meaning without errors.
+        Whether the feature is meaningless without errors.
 
     Examples
     --------
@@ -70,18 +70,18 @@ class CurveFeature:
 
     @property
     def name(self) -> str:
-        """Name of the column, to which a band's name is appended where there are several."""
+        """Name of the column; with several bands, the name of the band is appended."""
         return self.function.__name__
 
     @property
     def description(self) -> str:
-        """What the feature is, in a line."""
+        """One line that describes the feature."""
         line = (inspect.getdoc(self.function) or "").partition("\n")[0]
         words = line.removeprefix("Give ").rstrip(".")
         return words[:1].upper() + words[1:]
 
     def compute(self, star: Star, band: int = 0) -> float:
-        """Compute the feature of a star, or of one of its bands; NaN where it does not exist."""
+        """Compute the feature of a star, or of one of its bands; NaN if it is undefined."""
         curves = star.curves if self.of is Of.STAR else (star.curves[band],)
         curves = curves[:2] if self.n_bands == 2 else curves
         enough = [curve for curve in curves if len(curve) >= self.min_points]
@@ -186,7 +186,7 @@ MACHO14 = (
 
 @dataclass(frozen=True)
 class FeatureSet:
-    """Features, and whether those of one band are computed of every band or of the first only."""
+    """Features, and whether those of one band are computed for every band or the first only."""
 
     features: tuple[CurveFeature, ...]
     every_band: bool
@@ -198,10 +198,11 @@ def choose_features(names: str | Iterable[str], *, every_band: bool | None = Non
     Parameters
     ----------
     names : str or iterable of str
-        ``macho14`` (the paper's, of the first band), ``all``, or names, as one text with commas
-        or as a list.
+        ``macho14`` (those of the paper, for the first band), ``all``, or names, as a list or
+        separated by commas.
     every_band : bool, optional
-        Whether features of one band are computed of each; by default of each, but for ``macho14``.
+        Whether features of one band are computed for every band; by default yes, except for
+        ``macho14``.
 
     Examples
     --------
@@ -224,5 +225,5 @@ def choose_features(names: str | Iterable[str], *, every_band: bool | None = Non
 def _feature(name: str) -> CurveFeature:
     if name not in FEATURES:
         hint = nearest(name, FEATURES).replace("the columns are", "the features are")
-        raise DataError(f"no feature {name!r}; {hint}; sets are macho14 and all")
+        raise DataError(f"no feature {name!r}; {hint}; the sets are macho14 and all")
     return FEATURES[name]
