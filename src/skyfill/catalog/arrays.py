@@ -73,7 +73,7 @@ def null_for_nan(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
 
 
 def to_numbers(array: pa.Array | pa.ChunkedArray, name: str) -> np.ndarray:
-    """Give a column as float64 with NaN for null; `CatalogError` names the first text cell.
+    """Return a column as float64 with NaN for null; `CatalogError` names the first text cell.
 
     Examples
     --------

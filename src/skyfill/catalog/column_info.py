@@ -84,7 +84,7 @@ class ColumnInfo:
         return cls(**{**known, "role": as_role(known.get("role", "other"))})  # type: ignore[arg-type]
 
     def to_metadata(self) -> dict[str, str]:
-        """Give the facts that are set, as metadata of an Arrow field."""
+        """Return the facts that are set, as metadata of an Arrow field."""
         facts = {key: str(value) for key, value in asdict(self).items() if value}
         if self.role is Role.OTHER:
             del facts["role"]

@@ -86,7 +86,7 @@ def _ends(values: np.ndarray) -> tuple[dict[float, int], dict[float, int]]:
 
 
 def _number(value: np.generic) -> float:
-    """Give the shortest number that reads as this one: 99.999 also from float32."""
+    """Return the shortest number that reads as this one: 99.999 also from float32."""
     return int(value) if value.dtype.kind in "iu" else float(str(value))
 
 

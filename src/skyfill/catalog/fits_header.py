@@ -186,7 +186,7 @@ def _meta(header: Any) -> dict[str, str]:
 
 
 def original_type(column: FitsColumn) -> pa.DataType | None:
-    """Give the type that the column had before it was stored."""
+    """Return the type that the column had before it was stored."""
     if column.kind in (None, ESCAPED, AS_STORED):
         return None
     return pa.type_for_alias(column.kind)

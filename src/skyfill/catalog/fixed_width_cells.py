@@ -20,7 +20,7 @@ NUMBERS = {
 
 
 def number_cells(column: pa.Array, kind: pa.DataType, null: Any) -> np.ndarray:
-    """Give numbers (or fixed-size lists of them) as big-endian cells with `null` for gaps."""
+    """Return numbers (or fixed-size lists of them) as big-endian cells with `null` for gaps."""
     if pa.types.is_fixed_size_list(kind):
         return _list_cells(column, kind)
     cells = pc.fill_null(column.cast(kind), pa.scalar(null, kind))
@@ -41,7 +41,7 @@ def _list_cells(column: pa.Array, kind: pa.DataType) -> np.ndarray:
 
 
 def text_cells(column: pa.Array, width: int, *, empty: str = "") -> np.ndarray:
-    """Give ASCII text as cells of `width` bytes; a gap is all NUL."""
+    """Return ASCII text as cells of `width` bytes; a gap is all NUL."""
     words = pc.if_else(pc.equal(column, ""), empty, column) if empty else column
     padded = pc.ascii_rpad(pc.fill_null(words, ""), width=width, padding="\0")
     # The buffer starts at the first cell because a compute function made the array.

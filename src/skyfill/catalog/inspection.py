@@ -60,7 +60,7 @@ class ColumnReport:
         return sentinel_line(self.name, values) if values else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the report for JSON."""
+        """Return the report for JSON."""
         known: dict[str, Any] = {"name": self.name, "type": self.kind}
         known |= self.info.to_metadata()
         if self.guess:
@@ -85,7 +85,7 @@ class Inspection:
     columns: tuple[ColumnReport, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the report for JSON."""
+        """Return the report for JSON."""
         columns = [column.to_dict() for column in self.columns]
         return {"file": self.path, "rows": self.n_rows, "meta": dict(self.meta), "columns": columns}
 

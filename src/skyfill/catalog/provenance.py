@@ -51,7 +51,7 @@ class Provenance:
         object.__setattr__(self, "time", _now())
 
     def to_json(self) -> str:
-        """Give the record as one line of JSON."""
+        """Return the record as one line of JSON."""
         inputs = [
             {"file": str(path), "sha256": digest}
             for path, digest in zip(self.inputs, self.checksums, strict=True)
@@ -68,7 +68,7 @@ class Provenance:
 
 
 def checksum(path: str | Path) -> str:
-    """Give the SHA-256 of a file.
+    """Return the SHA-256 of a file.
 
     Examples
     --------

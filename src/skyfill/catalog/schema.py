@@ -113,7 +113,7 @@ class Schema:
         return Schema(self.rules + other.rules)
 
     def facts(self, name: str) -> dict[str, Any]:
-        """Give all that the rules say about a column."""
+        """Return all that the rules say about a column."""
         covering = (rule.facts for rule in self.rules if rule.covers(name))
         return {key: value for facts in covering for key, value in facts.items()}
 

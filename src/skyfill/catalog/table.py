@@ -93,7 +93,7 @@ class Table:
         return schema_meta(self.arrow.schema)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """Give the values of a column."""
+        """Return the values of a column."""
         return self.arrow.column(self._index(name))
 
     def info(self, name: str) -> ColumnInfo:
@@ -101,7 +101,7 @@ class Table:
         return ColumnInfo.from_metadata(self.arrow.schema.field(self._index(name)).metadata)
 
     def numbers(self, *names: str) -> np.ndarray:
-        """Give columns as one float64 array of shape (n, k), with NaN for null.
+        """Return columns as one float64 array of shape (n, k), with NaN for null.
 
         Examples
         --------
@@ -227,7 +227,7 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def normalized_schema(schema: pa.Schema) -> pa.Schema:
-    """Give the schema that a table or batch has after `normalized` was applied to its columns.
+    """Return the schema that a table or batch has after `normalized` was applied to its columns.
 
     pandas' own metadata goes: it describes columns that may no longer be there.
     """
@@ -237,7 +237,7 @@ def normalized_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def with_facts(schema: pa.Schema, facts: Mapping[str, str]) -> dict[Any, Any] | None:
-    """Give the metadata of a schema with facts about the table added."""
+    """Return the metadata of a schema with facts about the table added."""
     added = {META_PREFIX + key: str(value) for key, value in facts.items()}
     return {**(schema.metadata or {}), **{k.encode(): v for k, v in added.items()}} or None
 

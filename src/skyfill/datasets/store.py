@@ -48,7 +48,7 @@ def registry() -> dict[str, Entry]:
 
 
 def find_file(path: str) -> Path:
-    """Give a published file: from ``SKYFILL_DATA``, from the cache, or freshly downloaded.
+    """Return a published file: from ``SKYFILL_DATA``, from the cache, or freshly downloaded.
 
     The checksum is verified in every case.
 
@@ -66,7 +66,7 @@ def find_file(path: str) -> Path:
 
 
 def find_entry(entry: Entry) -> Path:
-    """Give the file of an entry, verified; raise `CatalogError` when it cannot be had."""
+    """Return the file of an entry, verified; raise `CatalogError` when it cannot be had."""
     for place in places(entry.path):
         if place.is_file():
             return _verified(place, entry)
@@ -86,7 +86,7 @@ def places(path: str) -> list[Path]:
 
 
 def cache_folder() -> Path:
-    """Give the folder where downloads are kept."""
+    """Return the folder where downloads are kept."""
     return Path(_pooch().os_cache("skyfill"))
 
 

@@ -1,8 +1,8 @@
 """Slotted autocorrelation of a band and the features read off it.
 
-Lag k collects the pairs of points whose distance in time rounds to k slots (Edelson & Krolik 1988
-with pairs of one curve). A slot is the mean distance of successive points, so that there are as
-many slots as points and about half as many pairs in each.
+Lag k collects the pairs of points whose separation in time rounds to k slots (Edelson & Krolik 1988
+with pairs from one curve). A slot is the mean separation of successive points, so that there are
+as many slots as points and about half as many pairs in each.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from skyfill.lightcurve.curve import Array, Curve, IntArray
 from skyfill.lightcurve.noise import robust_kurtosis
 from skyfill.lightcurve.shape import mean, moments
 
-# Fewer pairs say nothing about a lag: the four standard errors below assume a mean of several.
+# With fewer pairs, the standard error used below does not hold: it assumes a mean of several.
 LEAST_PAIRS = 5
 SIGNIFICANT = 4.0
 
@@ -38,14 +38,14 @@ def autocorrelate(curve: Curve) -> Autocorrelation:
 
 
 def acf_length(curve: Curve) -> float:
-    """Give the first lag at which the autocorrelation is below 1 / e."""
+    """Return the first lag at which the autocorrelation is below 1 / e."""
     found = curve.once(autocorrelate)
     below = np.flatnonzero(found.value < np.exp(-1))
     return found.slot * float(below[0] + 1) if len(below) else np.nan
 
 
 def stetson_k_ac(curve: Curve) -> float:
-    """Give Stetson's K of the autocorrelation about its mean over the lags (Kim et al. 2011)."""
+    """Return Stetson's K of the autocorrelation about its mean over the lags (Kim et al. 2011)."""
     value = _seen(curve)
     if len(value) < 2:
         return np.nan
@@ -53,12 +53,12 @@ def stetson_k_ac(curve: Curve) -> float:
 
 
 def n_above_4(curve: Curve) -> float:
-    """Give the number of lags with autocorrelation four white-noise errors above zero or more."""
+    """Return the number of lags with autocorrelation over four white-noise errors above zero."""
     return float(np.sum(_in_errors(curve) > SIGNIFICANT))
 
 
 def n_below_4(curve: Curve) -> float:
-    """Give the number of lags with autocorrelation four white-noise errors below zero or more."""
+    """Return the number of lags with autocorrelation over four white-noise errors below zero."""
     return float(np.sum(_in_errors(curve) < -SIGNIFICANT))
 
 
@@ -68,14 +68,14 @@ def _seen(curve: Curve) -> Array:
 
 
 def _in_errors(curve: Curve) -> Array:
-    """Autocorrelation in units of the standard error that white noise gives it: 1 / sqrt(pairs)."""
+    """Return the autocorrelation in units of its error for white noise, 1 / sqrt(pairs)."""
     found = curve.once(autocorrelate)
     return np.nan_to_num(found.value * np.sqrt(found.pairs))
 
 
 @njit(cache=True, nogil=True)
 def sum_pairs(time, residual, slot):  # type: ignore[no-untyped-def]
-    """Sum the products of all pairs by the lag to which their distance rounds; count them."""
+    """Sum the products of all pairs, and count the pairs, by lag."""
     n = len(time)
     lags = int((time[-1] - time[0]) / slot + 0.5) + 1
     sums, pairs = np.zeros(lags), np.zeros(lags, np.int64)

@@ -1,11 +1,11 @@
 """Damped random walk (CAR(1), Ornstein-Uhlenbeck process) fitted to a band by maximum likelihood.
 
-The deviation x from the mean obeys ``dx = -x / tau dt + sigma dW``: it forgets within tau days, and
+The deviation x from the mean obeys ``dx = -x / tau dt + sigma dW``: it decays within tau days, and
 grows by sigma per square root of a day over short times. Its variance is ``sigma^2 tau / 2``. A
 Kalman filter gives the likelihood of a curve with measurement errors in one pass (Kelly, Bechtold &
-Siemiginowska 2009); the mean that maximizes it comes from the same pass, because the likelihood is
-quadratic in it. Sigma and tau are then climbed in their logarithms, which knows no bounds; where
-the likelihood does not depend on them, a penalty of a thousandth settles them at a middling value.
+Siemiginowska 2009); the same pass gives the mean that maximizes it, because the log likelihood is
+quadratic in the mean. Sigma and tau are fitted in their logarithms, without bounds; where the
+likelihood does not depend on them, a weak penalty settles them at intermediate values.
 """
 
 from typing import NamedTuple
@@ -19,19 +19,19 @@ from skyfill.lightcurve.shape import mean, moments
 N_STARTS = 2
 _START_TAUS = 8
 _START_SCALES = (0.1, 0.5, 1.0, 2.0)
-# Twice this is the 95 % point of chi squared with one degree of freedom.
+# Half the 95th percentile of chi squared with one degree of freedom.
 DROP_95 = 1.9207
 _MAX_STEPS = 250
 _TOLERANCE = 1e-6
-# So weak that it moves no maximum by more than a thousandth of an e-folding where there is one.
+# Too weak to move an existing maximum by more than a thousandth of an e-folding.
 TIE_BREAK = 1e-3
 
 
 class CarFit(NamedTuple):
     """The damped random walk of highest likelihood.
 
-    `flag` is the sum of 1 where a tau as long as the baseline is not excluded at 95 %, and of 2
-    where one as short as the shortest step between points is not.
+    `flag` is the sum of 1 if a tau as long as the baseline is not excluded at 95 %, and of 2 if
+    a tau as short as the shortest time step is not.
     """
 
     sigma: float
@@ -42,34 +42,34 @@ class CarFit(NamedTuple):
 
 
 def car_sigma(curve: Curve) -> float:
-    """Give sigma of the damped random walk, per square root of a day."""
+    """Return sigma of the damped random walk, per square root of a day."""
     return curve.once(fit_car).sigma
 
 
 def car_tau(curve: Curve) -> float:
-    """Give the relaxation time of the damped random walk."""
+    """Return the relaxation time of the damped random walk."""
     return curve.once(fit_car).tau
 
 
 def car_mean(curve: Curve) -> float:
-    """Give the mean of the damped random walk."""
+    """Return the mean of the damped random walk."""
     return curve.once(fit_car).mean
 
 
 def car_flag(curve: Curve) -> float:
-    """Give 1 where the data set no upper bound to tau, plus 2 where they set no lower bound."""
+    """Return 1 where the data set no upper limit to tau, plus 2 where they set no lower limit."""
     return float(curve.once(fit_car).flag)
 
 
 def car_gain(curve: Curve) -> float:
-    """Give the gain of log likelihood per point over white noise of free variance."""
+    """Return the gain of log likelihood per point over white noise of free variance."""
     error = _errors(curve)
     white = best_white(curve.value - mean(curve), error)
     return (curve.once(fit_car).log_likelihood - float(white)) / len(curve)
 
 
 def fit_car(curve: Curve) -> CarFit:
-    """Fit a damped random walk to a band; without errors the points count as exact."""
+    """Fit a damped random walk to a band; without errors the points are taken as exact."""
     center = mean(curve)
     scale = float(np.sqrt(curve.once(moments)[1]))
     unit = float(curve.time[-1] - curve.time[0]) / np.sqrt(len(curve))
@@ -89,7 +89,7 @@ def car_log_likelihood(curve: Curve, sigma: float, tau: float) -> tuple[float, f
 
     Examples
     --------
-    A lone point is at the mean, so that only the normalization is left:
+    A single point is at the mean, so that only the normalization is left:
 
     >>> curve = Curve(np.zeros(1), np.array([18.0]), np.array([3.0]))
     >>> log_likelihood, mean = car_log_likelihood(curve, sigma=4.0, tau=2.0)
@@ -109,10 +109,10 @@ def _errors(curve: Curve) -> Array:
 
 @njit(cache=True, nogil=True)
 def log_likelihood_at(time, value, error, log_variance, log_tau):  # type: ignore[no-untyped-def]
-    """Log likelihood of a damped random walk and the mean that maximizes it.
+    """Compute the log likelihood of a damped random walk, and the mean that maximizes it.
 
-    One filter runs over the values and over a constant one; what the best mean removes follows
-    from the products of their innovations.
+    One filter runs over the values and over a constant of one; the effect of the best mean
+    follows from the products of their innovations.
     """
     tau = np.exp(log_tau)
     stationary = 0.5 * np.exp(log_tau + log_variance)
@@ -143,14 +143,14 @@ def log_likelihood_at(time, value, error, log_variance, log_tau):  # type: ignor
 
 @njit(cache=True, nogil=True)
 def _height(time, value, error, place):  # type: ignore[no-untyped-def]
-    """Log likelihood, and where it is flat the way back to ones: what is climbed."""
+    """Compute what is maximized: log likelihood with a weak penalty away from one."""
     away = place[1] ** 2 + (place[0] + place[1]) ** 2
     return log_likelihood_at(time, value, error, place[0], place[1])[0] - 0.5 * TIE_BREAK * away
 
 
 @njit(cache=True, nogil=True)
 def fit_walk(time, value, error):  # type: ignore[no-untyped-def]
-    """Find the maximum from several starts; see `fit_car` for the units of time and value.
+    """Maximize the likelihood from several starts; `fit_car` sets the units of time and value.
 
     Returns log sigma^2, log tau, log likelihood, mean and flag.
     """
@@ -171,8 +171,8 @@ def fit_walk(time, value, error):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _starts(time, value, error):  # type: ignore[no-untyped-def]
-    """Best points of a coarse grid of tau and of the process's variance, with different taus."""
-    # From well below the mean step to well above the baseline; the unit is between them.
+    """Return the best points of a coarse grid in tau and variance, with different tau."""
+    # From well below the mean time step to well above the baseline; the unit is between them.
     reach = 0.5 * np.log(len(time)) + 1.5
     found = np.empty((_START_TAUS, 3))
     place = np.empty(2)
@@ -190,7 +190,7 @@ def _starts(time, value, error):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _best_first(places):  # type: ignore[no-untyped-def]
-    """Sort a few places by their height; NumPy's sort would take seconds to compile."""
+    """Sort a few points by their height; NumPy's sort would take seconds to compile."""
     for i in range(1, len(places)):
         for j in range(i, 0, -1):
             if places[j, 2] > places[j - 1, 2]:
@@ -231,7 +231,7 @@ def _simplex(time, value, error, start):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _toward(time, value, error, worst, middle, part):  # type: ignore[no-untyped-def]
-    """Go `part` of the way from the worst corner to the middle of the others."""
+    """Go a fraction `part` of the way from the worst corner to the middle of the others."""
     new = worst + part * (middle - worst)
     new[2] = _height(time, value, error, new)
     return new
@@ -239,10 +239,10 @@ def _toward(time, value, error, worst, middle, part):  # type: ignore[no-untyped
 
 @njit(cache=True, nogil=True)
 def _best_at_tau(time, value, error, log_tau, log_product):  # type: ignore[no-untyped-def]
-    """Highest log likelihood at a given tau, by golden section in log sigma^2.
+    """Maximize the log likelihood at a given tau, by golden section in log sigma^2.
 
-    `log_product` is log (sigma^2 tau) of the best fit; the variance of the process may differ by
-    a factor of 400 from that.
+    `log_product` is log (sigma^2 tau) of the best fit; the search spans a factor of 400 on both
+    sides of it.
     """
     ratio = 0.5 * (np.sqrt(5.0) - 1)
     low, high = log_product - log_tau - 6.0, log_product - log_tau + 6.0
@@ -261,7 +261,7 @@ def _best_at_tau(time, value, error, log_tau, log_product):  # type: ignore[no-u
 
 @njit(cache=True, nogil=True)
 def best_white(value, error):  # type: ignore[no-untyped-def]
-    """Highest log likelihood of independent values whose variance exceeds the errors' freely."""
+    """Maximize the log likelihood of white noise with a free variance beyond the errors."""
     scatter = np.var(value)
     best = -np.inf
     low, high = np.log(scatter) - 12.0, np.log(scatter) + 2.0

@@ -1,4 +1,4 @@
-"""Light curves of many objects in flat arrays: object after object, band after band."""
+"""Light curves of many objects in flat arrays, by object and band."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from skyfill.catalog import ColumnInfo, Role
 from skyfill.errors import CatalogError
 from skyfill.lightcurve.curve import Array, EpochCounts, IntArray, Star, clean_band
 
-# Usual names from blue to red; B and R of a survey may be its own, the order still holds.
+# Usual names from blue to red; also where a survey has its own B and R.
 _BLUE_TO_RED = ("FUV", "NUV", "U", "u", "B", "b", "blue", "Bp", "BP", "g", "G", "V", "v", "r", "R",
                 "red", "Rp", "RP", "i", "I", "z", "Z", "y", "Y", "J", "H", "K", "Ks", "W1", "I1",
                 "W2", "I2", "I3", "I4", "W3", "W4")  # fmt: skip
@@ -20,7 +20,7 @@ _BLUE_TO_RED = ("FUV", "NUV", "U", "u", "B", "b", "blue", "Bp", "BP", "g", "G", 
 
 @dataclass(frozen=True)
 class About:
-    """What is the same for all objects of a collection.
+    """Facts that all objects of a collection share.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class LightCurves:
     ids : pyarrow.Array of length n
         Identifiers.
     start : int array of shape (n * bands + 1,)
-        Band b of object i has the points ``start[i * bands + b]`` up to the next of these.
+        The points of band b of object i begin at ``start[i * bands + b]``.
     time, value, error : float arrays of shape (points,)
         Days, magnitudes or fluxes, standard errors; in any order within a band, NaN where missing.
     about : About
@@ -83,7 +83,7 @@ class LightCurves:
         return len(self.ids)
 
     def star(self, row: int, *, clip: float | None = None) -> tuple[Star, tuple[EpochCounts, ...]]:
-        """Clean the bands of an object; give them and the numbers of points used and dropped."""
+        """Return the cleaned bands of an object, and the numbers of points used and dropped."""
         n = len(self.about.bands)
         edges = self.start[row * n : (row + 1) * n + 1]
         bands = [self._band(a, b, clip) for a, b in zip(edges[:-1], edges[1:], strict=True)]
@@ -91,7 +91,7 @@ class LightCurves:
         return Star(curves, self.about.is_flux), counts
 
     def part(self, first: int, last: int) -> "LightCurves":
-        """Give the objects from `first` up to `last`; the arrays are shared."""
+        """Return the objects from `first` up to `last`, sharing the arrays."""
         n = len(self.about.bands)
         start = self.start[first * n : last * n + 1]
         points = slice(start[0], start[-1])
@@ -104,19 +104,19 @@ class LightCurves:
 
 
 def collect(ids: Any, bands: Any, numbers: Array, about: About) -> LightCurves:
-    """Sort single measurements into light curves, in the order in which the objects appear.
+    """Group measurements into light curves, in the order in which the objects appear.
 
     Parameters
     ----------
     ids : sequence of length m
         Identifier of each measurement; none may be null.
     bands : sequence of length m or None
-        Band of each; measurements in bands that `about` does not name are left out. None where
+        Band of each; measurements in bands that `about` does not list are left out. None if
         there is only one band.
     numbers : array of shape (m, 3)
         Time in days, value, error.
     about : About
-        Facts about all of them.
+        Facts that they share.
     """
     coded = as_array(ids).dictionary_encode()
     codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -127,7 +127,7 @@ def collect(ids: Any, bands: Any, numbers: Array, about: About) -> LightCurves:
 def group_by_object(
     ids: pa.Array, objects: IntArray, bands: IntArray, *, numbers: Array, about: About
 ) -> LightCurves:
-    """Sort measurements by the index of their object and of their band; -1 leaves one out."""
+    """Sort measurements by the indices of their object and band; band -1 is left out."""
     known = bands >= 0
     codes = objects[known] * len(about.bands) + bands[known]
     order = np.flatnonzero(known)[np.argsort(codes, kind="stable")]
@@ -138,7 +138,7 @@ def group_by_object(
 
 
 def band_places(names: Any, bands: tuple[str, ...]) -> IntArray:
-    """Give the index of each name among the bands, -1 where it is none of them.
+    """Return the index of each name among the bands, or -1.
 
     Examples
     --------
@@ -150,14 +150,14 @@ def band_places(names: Any, bands: tuple[str, ...]) -> IntArray:
 
 
 def order_bands(found: Iterable[str], wanted: Iterable[str] | None = None) -> tuple[str, ...]:
-    """Put bands in the order in which features compare them.
+    """Sort bands from blue to red if all names are known, else by name.
 
     Parameters
     ----------
     found : iterable of str
-        Bands that the data have.
+        Bands in the data.
     wanted : iterable of str, optional
-        The order; bands that it does not name are left out.
+        The order to use; other bands are left out.
 
     Examples
     --------
@@ -182,15 +182,15 @@ def _checked(wanted: tuple[str, ...], names: list[str]) -> tuple[str, ...]:
             f"{', '.join(sorted(names))}"
         )
     if len(set(wanted)) < len(wanted):
-        raise CatalogError(f"band order {','.join(wanted)} names a band twice")
+        raise CatalogError(f"the band order {','.join(wanted)} lists a band twice")
     return wanted
 
 
 def concatenate(parts: Sequence[LightCurves]) -> LightCurves:
-    """Put collections with the same bands one after the other."""
+    """Concatenate collections with the same bands."""
     first = parts[0]
     if any(part.about.bands != first.about.bands for part in parts):
-        raise CatalogError("collections of different bands cannot be joined")
+        raise CatalogError("collections with different bands cannot be concatenated")
     offsets = np.cumsum([0, *(part.start[-1] for part in parts)])
     starts = [part.start[:-1] + offset for part, offset in zip(parts, offsets, strict=False)]
     ids = pa.chunked_array([part.ids for part in parts]).combine_chunks()
@@ -203,6 +203,6 @@ def concatenate(parts: Sequence[LightCurves]) -> LightCurves:
 
 
 def as_array(values: Any) -> pa.Array:
-    """Give one Arrow array of any sequence."""
+    """Convert any sequence to one Arrow array."""
     array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -17,16 +17,16 @@ MAD_TO_SIGMA = 1.4826
 
 
 class UncomputableError(ArithmeticError):
-    """A feature does not exist for a curve; caught where features are computed."""
+    """A feature is undefined for a curve; caught where features are computed."""
 
 
 class Shared:
-    """Remembers what several features need, so that it is computed when the first asks for it."""
+    """Caches what several features need, computed when the first one asks for it."""
 
     _memo: dict[Callable[..., Any], Any]
 
     def once(self, make: "Callable[[Any], T]") -> T:
-        """Give ``make(self)``, computed at most once.
+        """Return ``make(self)``, computed at most once.
 
         Examples
         --------
@@ -75,7 +75,7 @@ class Star(Shared):
     curves : tuple of Curve
         One for each band of the collection, in the order of the bands; some may be empty.
     is_flux : bool
-        Whether the values are fluxes, which grow as the star brightens.
+        Whether the values are fluxes, which increase as the star brightens.
     """
 
     curves: tuple[Curve, ...]
@@ -88,12 +88,12 @@ class Star(Shared):
 
 
 def sorted_values(curve: Curve) -> Array:
-    """Give the values in ascending order."""
+    """Return the values in ascending order."""
     return np.sort(curve.value)
 
 
 class EpochCounts(NamedTuple):
-    """Epochs of a band that are used, and those that were dropped, by reason."""
+    """Numbers of epochs of a band that are used, and dropped for each reason."""
 
     used: int
     bad: int
@@ -104,24 +104,24 @@ class EpochCounts(NamedTuple):
 def clean_band(
     time: Array, value: Array, error: Array | None, *, clip: float | None = None
 ) -> tuple[Curve, EpochCounts]:
-    """Drop the epochs of a band that cannot be used, and say how many there were.
+    """Drop the unusable epochs of a band, and count them.
 
     Parameters
     ----------
     time, value : arrays of shape (n,)
-        In any order; NaN where a number is missing.
+        In any order; NaN where missing.
     error : array of shape (n,), optional
         Standard errors.
     clip : float, optional
-        Drop values further than this many robust standard deviations from the median.
+        Drop values farther than this many robust standard deviations from the median.
 
     Returns
     -------
     curve : Curve
         What is left, in order of time.
     counts : EpochCounts
-        ``bad``: a number is not finite or an error not positive; ``duplicated``: another epoch has
-        the same time and an error as small; ``clipped``: beyond `clip`.
+        ``bad``: a number is not finite or an error is not positive; ``duplicated``: another epoch
+        has the same time and no larger error; ``clipped``: beyond `clip`.
 
     Examples
     --------
@@ -143,18 +143,18 @@ def clean_band(
 
 
 def within(value: Array, clip: float) -> np.ndarray:
-    """Tell which values lie within `clip` robust standard deviations of the median."""
+    """Select values within `clip` robust standard deviations of the median."""
     if not len(value):
         return np.zeros(0, bool)
     away = np.abs(value - np.median(value))
     limit = clip * MAD_TO_SIGMA * np.median(away)
-    # More than half the values are equal: their spread says nothing about the others.
+    # If more than half the values are equal, their spread says nothing about the others.
     return np.ones(len(value), bool) if limit == 0 else away <= limit
 
 
 @njit(cache=True, nogil=True)
 def first_of_equals(ordered):  # type: ignore[no-untyped-def]
-    """Tell which of the ordered values differ from the one before."""
+    """Select ordered values that differ from the one before."""
     first = np.ones(len(ordered), np.bool_)
     for i in range(1, len(ordered)):
         first[i] = ordered[i] != ordered[i - 1]

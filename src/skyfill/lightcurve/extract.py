@@ -1,4 +1,4 @@
-"""From light curves to a table with one row of features per object."""
+"""Compute a table with one row of features per object from light curves."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ from skyfill.lightcurve.curve import Array, EpochCounts
 from skyfill.lightcurve.registry import CurveFeature, FeatureSet, Of, choose_features
 from skyfill.threads import map_threads
 
-# Too few points, one band, no variation: the measurement is there, the feature is not.
+# Too few points, a single band, no variation: measured, but without the feature.
 UNCOMPUTABLE = Reason.REJECTED
 _STARS_AT_ONCE = 16
 TABLE_ROWS = 4096
@@ -33,22 +33,22 @@ def extract_features(
     *,
     clip: float | None = None,
 ) -> Table:
-    """Compute features of every object, on all cores.
+    """Compute features of every object on all cores.
 
     Parameters
     ----------
     curves : LightCurves
-        What `collect`, `from_table` or `read_light_curves` gives.
+        From `collect`, `from_table`, or a part from `open_light_curves`.
     features : str, iterable of str or FeatureSet
-        ``macho14``, ``all``, names of features, or what `choose_features` gives.
+        ``macho14``, ``all``, names of features, or the result of `choose_features`.
     clip : float, optional
-        Drop values further than this many robust standard deviations from the band's median.
+        Drop values farther than this many robust standard deviations from the median of the band.
 
     Returns
     -------
     Table
-        Identifier; features with unit and description; for each of them why it is missing where it
-        is; numbers of epochs that were used and dropped. Rows in the order of `curves`.
+        Identifier; features with unit and description, each with the reasons of its gaps; numbers
+        of epochs used and dropped. Rows in the order of `curves`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def extract_features(
 
 
 def empty_table(about: About, features: FeatureSet) -> Table:
-    """Give the table of features without rows: the columns that `stream_features` will fill."""
+    """Return the table of features without rows, with the columns of `stream_features`."""
     nothing = np.zeros(0)
     start = np.zeros(1, np.int64)
     ids = pa.array([], about.id_type)
@@ -83,7 +83,7 @@ def empty_table(about: About, features: FeatureSet) -> Table:
 
 
 def plan(chosen: FeatureSet, about: About) -> Iterator[tuple[str, CurveFeature, int]]:
-    """List the columns to be computed: name, feature and index of the band."""
+    """List the columns to compute: name, feature and index of the band."""
     for feature in chosen.features:
         if feature.of is Of.STAR or not chosen.every_band or len(about.bands) == 1:
             yield feature.name, feature, 0
@@ -95,7 +95,7 @@ def plan(chosen: FeatureSet, about: About) -> Iterator[tuple[str, CurveFeature, 
 def as_table(
     curves: LightCurves, columns: list[Any], numbers: Array, counts: list[tuple[EpochCounts, ...]]
 ) -> Table:
-    """Describe the columns; say why features are missing."""
+    """Describe the columns, and state why features are missing."""
     about = curves.about
     values: dict[str, Any] = {about.id_name: curves.ids}
     info = {about.id_name: replace(about.id_info, role=Role.IDENTIFIER)}
@@ -114,7 +114,7 @@ def _compute(
 ) -> tuple[Array, list[tuple[EpochCounts, ...]]]:
     numbers = np.empty((rows.stop - rows.start, len(columns)))
     counts = []
-    # A feature that does not exist may divide by zero on the way; it comes out as NaN.
+    # An undefined feature may divide by zero; it comes out as NaN.
     with np.errstate(all="ignore"):
         for i, row in enumerate(range(rows.start, rows.stop)):
             star, count = curves.star(row, clip=clip)
@@ -154,18 +154,18 @@ def stream_features(
     clip: float | None = None,
     advance: Callable[[int], object] = lambda n: None,
 ) -> Iterator[Table]:
-    """Compute features part by part; give tables of some thousand rows.
+    """Compute features part by part; yield tables of some thousand rows.
 
     Parameters
     ----------
     parts : iterable of LightCurves
-        Such as `open_light_curves` gives.
+        From `open_light_curves`.
     features : FeatureSet
-        What `choose_features` gives.
+        From `choose_features`.
     clip : float, optional
         As in `extract_features`.
     advance : callable
-        Told the number of objects after each part.
+        Called with the number of objects after each part.
     """
     waiting: list[pa.Table] = []
     for part in parts:

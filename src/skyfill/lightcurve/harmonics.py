@@ -1,4 +1,4 @@
-"""Features of the folded curves: the shape of a band at the star's period."""
+"""Features of folded light curves: the shape of a band at the period of the star."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ DOUBLE_ORDER = 6
 
 @dataclass(frozen=True)
 class FoldedCurve(Shared):
-    """One band of a star and the period of the star, in days."""
+    """One band of a star, and the period of the star in days."""
 
     curve: Curve
     period: float
@@ -27,76 +27,76 @@ class FoldedCurve(Shared):
 
 
 def folds(star: Star) -> tuple[FoldedCurve, ...]:
-    """FoldedCurve every band at the period of the star's best Fourier series."""
+    """Fold every band at the period of the best Fourier series of the star."""
     best = period_series(star)
     return tuple(FoldedCurve(curve, best) for curve in star.curves)
 
 
 def fold_amplitude(fold: FoldedCurve) -> float:
-    """Give half the range of the Fourier series."""
+    """Return half the range of the Fourier series."""
     return float(np.ptp(one_cycle(fold.once(series)))) / 2
 
 
 def fourier_amplitude(fold: FoldedCurve) -> float:
-    """Give the amplitude of the first harmonic of the Fourier series."""
+    """Return the amplitude of the first harmonic of the Fourier series."""
     return float(fold.once(series).amplitude[0])
 
 
 def amplitude_ratio_21(fold: FoldedCurve) -> float:
-    """Give the amplitude of the second harmonic over that of the first."""
+    """Return the amplitude of the second harmonic over that of the first."""
     return _ratio(fold, 2)
 
 
 def amplitude_ratio_31(fold: FoldedCurve) -> float:
-    """Give the amplitude of the third harmonic over that of the first."""
+    """Return the amplitude of the third harmonic over that of the first."""
     return _ratio(fold, 3)
 
 
 def phase_21(fold: FoldedCurve) -> float:
-    """Give the phase of the second harmonic relative to the first, 0 to 2 pi."""
+    """Return the phase of the second harmonic relative to the first, 0 to 2 pi."""
     return _phase(fold, 2)
 
 
 def phase_31(fold: FoldedCurve) -> float:
-    """Give the phase of the third harmonic relative to the first, 0 to 2 pi."""
+    """Return the phase of the third harmonic relative to the first, 0 to 2 pi."""
     return _phase(fold, 3)
 
 
 def fold_left(fold: FoldedCurve) -> float:
-    """Give the share of the weighted scatter that the Fourier series leaves."""
+    """Return the share of the weighted scatter that the Fourier series leaves unexplained."""
     return fold.once(series).left
 
 
 def fold_skewness(fold: FoldedCurve) -> float:
-    """Give the skewness of the Fourier series over one period."""
+    """Return the skewness of the Fourier series over one period."""
     wave = one_cycle(fold.once(series))
     wave = wave - wave.mean()
     return float(np.mean(wave**3) / np.mean(wave**2) ** 1.5)
 
 
 def rise_time(fold: FoldedCurve) -> float:
-    """Give the share of the period from the smallest to the largest value of the Fourier series."""
+    """Return the share of the period from minimum to maximum of the Fourier series."""
     wave = one_cycle(fold.once(series))
     return float((np.argmax(wave) - np.argmin(wave)) % len(wave)) / len(wave)
 
 
 def fold_eta(fold: FoldedCurve) -> float:
-    """Give eta of the values in order of phase (psi_eta of Kim et al. 2014)."""
+    """Return eta of the values in order of phase (psi_eta of Kim et al. 2014)."""
     value = fold.once(by_phase)
     return float(difference_square(value)) / ((len(value) - 1) * sigma(fold.curve) ** 2)
 
 
 def fold_cusum(fold: FoldedCurve) -> float:
-    """Give the range of the cumulative sum in order of phase (psi_CS of Kim et al. 2014)."""
+    """Return the range of the cumulative sum in order of phase (psi_CS of Kim et al. 2014)."""
     value = fold.once(by_phase)
     return float(sum_range(value, mean(fold.curve))) / (len(value) * sigma(fold.curve))
 
 
 def double_gain(star: Star) -> float:
-    """Give the log of the scatter left at the Lomb-Scargle period over that at twice the period.
+    """Return the log of the scatter left at the Lomb-Scargle period over that at twice the period.
 
-    After Fourier series of which the one at twice the period has twice the order, so that it
-    contains the other; large for binaries with unequal eclipses.
+    Scatter left by Fourier series; the one at twice the period has twice the order, so that it
+    includes the other. Large for binaries with unequal eclipses.
     """
     once, twice = star.once(fits_once), star.once(fits_twice)
     left = [sum(fit.left for fit in fits) for fits in (once, twice)]
@@ -104,19 +104,19 @@ def double_gain(star: Star) -> float:
 
 
 def odd_share(star: Star) -> float:
-    """Give the share of odd harmonics in the Fourier series at twice the Lomb-Scargle period."""
+    """Return the share of odd harmonics in the Fourier series at twice the Lomb-Scargle period."""
     powers = np.sum([fit.amplitude**2 for fit in star.once(fits_twice)], axis=0)
     return float(np.sqrt(powers[::2].sum() / powers.sum()))
 
 
 def fourier_ratio(star: Star) -> float:
-    """Give the amplitude of the first harmonic in the first band over that in the second."""
+    """Return the amplitude of the first harmonic in the first band over that in the second."""
     first, second = _two(star)
     return float(first.amplitude[0] / second.amplitude[0])
 
 
 def phase_lag(star: Star) -> float:
-    """Give the phase of the first harmonic, second band minus first, -pi to pi."""
+    """Return the phase of the first harmonic, second band minus first, -pi to pi."""
     first, second = _two(star)
     return float(np.angle(np.exp(1j * (second.phase[0] - first.phase[0]))))
 
@@ -127,7 +127,7 @@ def series(fold: FoldedCurve) -> Series:
 
 
 def by_phase(fold: FoldedCurve) -> Array:
-    """Give the values in order of phase."""
+    """Return the values in order of phase."""
     turns = (fold.curve.time - fold.curve.time[0]) / fold.period
     return fold.curve.value[np.argsort(turns % 1, kind="stable")]
 

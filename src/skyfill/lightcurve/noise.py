@@ -11,44 +11,44 @@ GAUSSIAN_K = 0.798
 
 
 def weighted_mean(curve: Curve) -> float:
-    """Give the mean weighted by 1 / error^2."""
+    """Return the mean weighted by 1 / error^2."""
     return float(curve.once(weighted)[0])
 
 
 def chi2(curve: Curve) -> float:
-    """Give chi squared of a constant per degree of freedom."""
+    """Return chi squared of a constant per degree of freedom."""
     return float(curve.once(weighted)[1]) / (len(curve) - 1)
 
 
 def excess_sigma(curve: Curve) -> float:
-    """Give the scatter beyond the errors; negative where the errors exceed the scatter."""
+    """Return the scatter beyond the errors; negative where the errors exceed the scatter."""
     excess = sigma(curve) ** 2 - float(np.mean(curve.error**2))
     return float(np.sign(excess) * np.sqrt(abs(excess)))
 
 
 def mean_error(curve: Curve) -> float:
-    """Give the mean of the errors."""
+    """Return the mean of the errors."""
     return float(np.mean(curve.error))
 
 
 def stetson_k(curve: Curve) -> float:
-    """Give Stetson's K: mean over root mean square of the residuals in units of their errors.
+    """Return Stetson's K: mean over root mean square of the residuals in units of their errors.
 
-    0.798 for Gaussian noise, 0.900 for a well sampled sinusoid, small for lone outliers
+    0.798 for Gaussian noise, 0.900 for a well-sampled sinusoid, small for isolated outliers
     (Stetson 1996).
     """
     return float(robust_kurtosis(curve.value, curve.error, weighted_mean(curve)))
 
 
 def weighted(curve: Curve) -> tuple[float, float]:
-    """Give the weighted mean and chi squared about it."""
+    """Return the weighted mean and chi squared about it."""
     found: tuple[float, float] = weighted_square(curve.value, curve.error)
     return found
 
 
 @njit(cache=True, nogil=True)
 def weighted_square(value, error):  # type: ignore[no-untyped-def]
-    """Mean weighted by the errors, and chi squared about it."""
+    """Compute the mean weighted by the errors, and chi squared about it."""
     top, total, square = 0.0, 0.0, 0.0
     for i in range(len(value)):
         weight = 1 / (error[i] * error[i])
@@ -62,7 +62,7 @@ def weighted_square(value, error):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def robust_kurtosis(value, error, center):  # type: ignore[no-untyped-def]
-    """Mean over root mean square of the residuals in units of their errors."""
+    """Compute mean over root mean square of the residuals in units of their errors."""
     size, square = 0.0, 0.0
     for i in range(len(value)):
         residual = (value[i] - center) / error[i]

@@ -1,4 +1,4 @@
-"""Features of the order in which a band's values follow one another."""
+"""Features of the order of the values of a band in time."""
 
 import numpy as np
 from numba import njit
@@ -8,7 +8,7 @@ from skyfill.lightcurve.shape import mean, moments, sigma
 
 
 def eta(curve: Curve) -> float:
-    """Give von Neumann's ratio of the mean square of successive differences to the variance.
+    """Return von Neumann's ratio of the mean square of successive differences to the variance.
 
     Two for white noise, near zero for a smooth curve (von Neumann 1941; Kim et al. 2011).
 
@@ -21,14 +21,14 @@ def eta(curve: Curve) -> float:
 
 
 def eta_e(curve: Curve) -> float:
-    """Give eta of slopes instead of differences: long gaps count for little (Malanchev 2021)."""
+    """Return eta of slopes instead of differences: long gaps count for little (Malanchev 2021)."""
     n, span = len(curve), curve.time[-1] - curve.time[0]
     slopes = slope_square(curve.time, curve.value)
     return float((span / (n - 1)) ** 2 * slopes / ((n - 1) * sigma(curve) ** 2))
 
 
 def con(curve: Curve) -> float:
-    """Give the number of runs of three points beyond two sigma on one side, over n - 2.
+    """Return the number of runs of three points beyond two sigma on one side, over n - 2.
 
     Overlapping runs count (Wozniak 2000; Kim et al. 2011).
     """
@@ -36,30 +36,30 @@ def con(curve: Curve) -> float:
 
 
 def cusum(curve: Curve) -> float:
-    """Give the range of the cumulative sum of the deviations, over n sigma (Ellaway 1978)."""
+    """Return the range of the cumulative sum of the deviations, over n sigma (Ellaway 1978)."""
     return float(sum_range(curve.value, mean(curve))) / (len(curve) * sigma(curve))
 
 
 def max_slope(curve: Curve) -> float:
-    """Give the steepest change between successive points."""
+    """Return the steepest change between successive points."""
     return float(np.max(np.abs(np.diff(curve.value) / np.diff(curve.time))))
 
 
 def linear_trend(curve: Curve) -> float:
-    """Give the slope of the least-squares line."""
+    """Return the slope of the least-squares line."""
     time = curve.time - curve.time.mean()
     return float(time @ (curve.value - mean(curve)) / (time @ time))
 
 
 def trend_share(curve: Curve) -> float:
-    """Give the share of the variance that the least-squares line explains."""
+    """Return the share of the variance that the least-squares line explains."""
     time = curve.time - curve.time.mean()
     return linear_trend(curve) ** 2 * float(time @ time) / (len(curve) * curve.once(moments)[1])
 
 
 @njit(cache=True, nogil=True)
 def difference_square(value):  # type: ignore[no-untyped-def]
-    """Sum of the squares of successive differences."""
+    """Sum the squares of successive differences."""
     total = 0.0
     for i in range(1, len(value)):
         total += (value[i] - value[i - 1]) ** 2
@@ -68,7 +68,7 @@ def difference_square(value):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def slope_square(time, value):  # type: ignore[no-untyped-def]
-    """Sum of the squares of successive slopes."""
+    """Sum the squares of successive slopes."""
     total = 0.0
     for i in range(1, len(value)):
         total += ((value[i] - value[i - 1]) / (time[i] - time[i - 1])) ** 2
@@ -77,7 +77,7 @@ def slope_square(time, value):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def count_runs(value, center, limit):  # type: ignore[no-untyped-def]
-    """Count the points that are the third of a run beyond `limit` on one side of `center`."""
+    """Count points that are at least the third in a run beyond `limit` on one side of `center`."""
     count, above, below = 0, 0, 0
     for v in value:
         above = above + 1 if v > center + limit else 0
@@ -88,7 +88,7 @@ def count_runs(value, center, limit):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def sum_range(value, center):  # type: ignore[no-untyped-def]
-    """Range of the partial sums of the deviations from `center`."""
+    """Compute the range of the partial sums of the deviations from `center`."""
     total, low, high = 0.0, np.inf, -np.inf
     for v in value:
         total += v - center

@@ -9,29 +9,29 @@ from skyfill.lightcurve.periodogram import Periodogram, find_periods
 from skyfill.lightcurve.series import Choice, choose_series
 from skyfill.lightcurve.spectrum import StarPoints
 
-# A sinusoid and a mean take three: with a few more any frequency seems to fit.
+# A sinusoid and a mean use up three: with a few more points any frequency seems to fit.
 LEAST_POINTS = 10
 LN10 = float(np.log(10))
 
 
 def period(star: Star) -> float:
-    """Give the period of the highest peak of the Lomb-Scargle periodogram of all bands."""
+    """Return the period of the highest peak of the Lomb-Scargle periodogram of all bands."""
     return 1 / float(star.once(search).frequency[0])
 
 
 def period_snr(star: Star) -> float:
-    """Give the height of the highest peak above the mean power, in standard deviations of it."""
+    """Return the height of the highest peak above the mean power, in standard deviations of it."""
     found = star.once(search)
     return (float(found.power[0]) - found.mean) / found.sd
 
 
 def period_power(star: Star) -> float:
-    """Give the share of chi squared that sinusoids of the best period remove."""
+    """Return the share of chi squared that sinusoids of the best period remove."""
     return float(star.once(search).power[0])
 
 
 def period_log_fap(star: Star) -> float:
-    """Give the decimal logarithm of the probability that white noise has a peak as high."""
+    """Return the decimal logarithm of the probability that white noise has a peak as high."""
     found, points = star.once(search), star.once(gather)
     variance = time_variance(points.time, points.weight, points.start)
     width = float(found.grid.frequency[-1] * np.sqrt(4 * np.pi * variance.mean()))
@@ -41,21 +41,21 @@ def period_log_fap(star: Star) -> float:
 
 
 def period_2(star: Star) -> float:
-    """Give the period of the second highest peak of the periodogram."""
+    """Return the period of the second highest peak of the periodogram."""
     frequency = star.once(search).frequency
     return 1 / float(frequency[1]) if len(frequency) > 1 else np.nan
 
 
 def period_2_power(star: Star) -> float:
-    """Give the power of the second highest peak over that of the highest."""
+    """Return the power of the second highest peak over that of the highest."""
     power = star.once(search).power
     return float(power[1] / power[0]) if len(power) > 1 else np.nan
 
 
 def period_daily(star: Star) -> float:
-    """Give the longest period that nightly observations may mistake for the best one.
+    """Return the longest period that nightly observations may confuse with the best one.
 
-    One over the distance of the frequency from the next whole number of cycles per day.
+    One over the distance of the frequency from the nearest integer number of cycles per day.
     """
     frequency = float(star.once(search).frequency[0])
     step = star.once(search).grid.step
@@ -68,10 +68,10 @@ def search(star: Star) -> Periodogram:
 
 
 def gather(star: Star) -> StarPoints:
-    """Put the bands that have enough points one after the other."""
+    """Concatenate the bands that have enough points."""
     curves = usable(star)
     if not curves:
-        raise UncomputableError("no band has enough points that differ")
+        raise UncomputableError("no band has enough different points")
     first = min(curve.time[0] for curve in curves)
     weights = [curve.error**-2 for curve in curves]
     totals = np.array([weight.sum() for weight in weights])
@@ -89,22 +89,22 @@ def gather(star: Star) -> StarPoints:
 
 
 def usable(star: Star) -> list[Curve]:
-    """Name the bands in which a sinusoid can be fitted: enough points that are not all equal."""
+    """Select the bands to which a sinusoid can be fitted: enough points, not all equal."""
     return [
         curve for curve in star.curves if len(curve) >= LEAST_POINTS and np.ptp(curve.value) > 0
     ]
 
 
 def log_false_alarm(power: float, n_points: int, n_bands: int, *, width: float) -> float:
-    """Give log10 of the false-alarm probability of a peak (Baluev 2008).
+    """Return log10 of the false-alarm probability of a peak (Baluev 2008).
 
-    For several bands the same bound with the number of upcrossings of a process that is chi
-    squared with two degrees of freedom per band (Rice's formula).
+    For several bands, the same bound with the number of upcrossings (Rice's formula) of a chi
+    squared process with two degrees of freedom per band.
 
     Parameters
     ----------
     power : float
-        Share of chi squared that is removed.
+        Share of chi squared removed.
     n_points, n_bands : int
         Of all bands together.
     width : float
@@ -128,7 +128,7 @@ def log_false_alarm(power: float, n_points: int, n_bands: int, *, width: float) 
         - gammaln(n_bands)
     )
     single = betainc(left / 2, n_bands, 1 - power)
-    # Below this the sum is the crossings alone, whose logarithm does not underflow.
+    # Below this, the crossings dominate the sum, and their logarithm does not underflow.
     if crossings < -500:
         return crossings / LN10
     count = np.exp(min(crossings, 50))
@@ -136,21 +136,21 @@ def log_false_alarm(power: float, n_points: int, n_bands: int, *, width: float) 
 
 
 def time_variance(time: Array, weight: Array, start: IntArray) -> Array:
-    """Give the weighted variance of the epochs of each band; weights sum to one in a band."""
+    """Return the weighted variance of the epochs of each band; weights sum to one per band."""
     mean = np.add.reduceat(weight * time, start[:-1])
     return np.asarray(np.add.reduceat(weight * time**2, start[:-1]) - mean**2)
 
 
 def period_series(star: Star) -> float:
-    """Give the period of the Fourier series that describes all bands best."""
+    """Return the period of the Fourier series that describes all bands best."""
     return 1 / star.once(best_series).frequency
 
 
 def series_order(star: Star) -> float:
-    """Give the order of the Fourier series that describes all bands best."""
+    """Return the order of the Fourier series that describes all bands best."""
     return float(star.once(best_series).order)
 
 
 def best_series(star: Star) -> Choice:
-    """Choose period and order of a Fourier series for all bands of a star."""
+    """Choose the period and order of a Fourier series for all bands of a star."""
     return choose_series(star.once(gather), star.once(search))

@@ -1,8 +1,8 @@
-"""Lomb-Scargle periodogram of all bands of a star together, on a grid that its sampling sets.
+"""Lomb-Scargle periodogram of all bands of a star together, on a grid set by the sampling.
 
-In each band a sinusoid of its own amplitude and phase and a mean of its own are fitted, weighted by
-the errors; bands share the frequency. The power is the share of chi squared that these fits remove
-(Zechmeister & Kuerster 2009 for one band, VanderPlas & Ivezic 2015 for several).
+In each band, a sinusoid and a mean are fitted, weighted by the errors; the bands share only the
+frequency. The power is the share of chi squared that these fits remove (Zechmeister & Kuerster 2009
+for one band, VanderPlas & Ivezic 2015 for several).
 """
 
 from collections.abc import Callable
@@ -17,15 +17,15 @@ from skyfill.lightcurve.spectrum import COMBS, StarPoints, bump_transform, fft_c
 
 # Grid points per 1 / baseline, the width of a peak.
 OVERSAMPLING = 5
-# Nightly surveys see periods far below a night; where the sampling is denser, so is the search.
+# Nightly surveys reveal periods far shorter than a night; denser sampling extends the search.
 LEAST_LIMIT_PER_DAY = 10.0
 # Share of the time steps that are shorter than half the shortest period searched.
 SHORT_STEPS = 0.05
 MOST_FREQUENCIES = 1 << 20
-# Value of the spectral window from which f and f_alias - f can no longer be told apart: epochs that
-# keep a rhythm within a fiftieth of it. One hour of every sidereal night, as EROS-1, gives 0.95.
+# Value of the spectral window above which f and f_alias - f cannot be distinguished: epochs regular
+# to a fiftieth of their period. One hour of every sidereal night, as in EROS-1, gives 0.95.
 ALIAS = 0.99
-# What such a maximum may be reduced to between two points of the grid.
+# What is left of such a maximum half-way between two points of the grid.
 _ALIAS_ON_GRID = 0.9
 N_PEAKS = 5
 
@@ -46,7 +46,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Periodogram:
-    """What the search for a period found.
+    """Result of the search for a period.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Periodogram:
     mean, sd : float
         Of the power over the whole grid.
     grid : Grid
-        Frequencies searched; it ends where the sampling can no longer tell them apart.
+        Frequencies searched; it ends where the sampling no longer distinguishes them.
     spectrum : array
         Power at the frequencies of the grid.
     """
@@ -69,11 +69,11 @@ class Periodogram:
 
 
 def choose_grid(time: Array, start: IntArray) -> Grid:
-    """Let baseline and sampling set the grid.
+    """Choose the grid from baseline and sampling.
 
-    From one cycle per baseline, in steps of a fifth of that, to half the inverse of the time step
-    that one in twenty is shorter than, but at least to 10 cycles per day: observing at night only
-    does not hide shorter periods as long as the hour varies.
+    From one cycle per baseline, in steps of a fifth of that, to half the inverse of the 5th
+    percentile of the time steps, but at least to 10 cycles per day: observing only at night does
+    not hide shorter periods as long as the hour varies.
 
     Parameters
     ----------
@@ -96,10 +96,10 @@ def choose_grid(time: Array, start: IntArray) -> Grid:
 
 
 def power_spectrum(points: StarPoints, grid: Grid) -> Array:
-    """Compute the power on the grid, as far as the sampling can tell frequencies apart.
+    """Compute the power on the grid, as far as the sampling distinguishes frequencies.
 
     The array may be shorter than the grid: it ends at half the frequency at which the spectral
-    window comes back to (nearly) one, which for regular sampling is the Nyquist frequency.
+    window returns to (nearly) one; for regular sampling, that is the Nyquist frequency.
     """
     sums = fourier_sums(points, grid.step, grid.size)
     bump = bump_transform(fft_cells(grid.size))
@@ -113,14 +113,14 @@ def power_spectrum(points: StarPoints, grid: Grid) -> Array:
 
 
 def find_periods(points: StarPoints, grid: Grid | None = None) -> Periodogram:
-    """Search for periods and settle the best peaks at their maxima.
+    """Search for periods, and refine the best peaks to their maxima.
 
     Parameters
     ----------
     points : StarPoints
         At least three in each band, not constant.
     grid : Grid, optional
-        What `choose_grid` gives, if not said otherwise.
+        By default from `choose_grid`.
     """
     grid = choose_grid(points.time, points.start) if grid is None else grid
     power = power_spectrum(points, grid)
@@ -139,7 +139,7 @@ def find_periods(points: StarPoints, grid: Grid | None = None) -> Periodogram:
 
 
 def _first_alias(points: StarPoints, window: ComplexArray, grid: Grid) -> int:
-    """Find the first k at which the spectral window at 2f is nearly one again, else the size."""
+    """Find the first k at which the spectral window at 2f returns to nearly one, else the size."""
     for k in window_maxima(window, _ALIAS_ON_GRID):
         place, step = 2 * grid.step * float(k), 2 * grid.step
         if settle(partial(window_at, points), place, step)[1] > ALIAS:
@@ -155,7 +155,7 @@ def window_at(points: StarPoints, frequency: float) -> float:
 
 
 def settle(height: Callable[[float], float], frequency: float, step: float) -> tuple[float, float]:
-    """Climb from a grid point to the maximum near it; give its place and height."""
+    """Climb from a grid point to the maximum near it; return its frequency and height."""
     middle = height(frequency)
     for width in (step / 2, step / 10):
         left, right = height(frequency - width), height(frequency + width)
@@ -165,7 +165,7 @@ def settle(height: Callable[[float], float], frequency: float, step: float) -> t
 
 
 def _vertex(left: float, middle: float, right: float) -> float:
-    """Place of the maximum of a parabola through three heights, at most one step away."""
+    """Locate the maximum of a parabola through three heights, at most one step away."""
     bend = left - 2 * middle + right
     if bend >= 0:
         return float(np.sign(right - left))
@@ -182,7 +182,7 @@ def power_at(points: StarPoints, frequency: float) -> float:
 
 @njit(cache=True, nogil=True)
 def add_band(sums, bump, facts, removed, window):  # type: ignore[no-untyped-def]
-    """Add what a band's sinusoid removes from chi squared; add its spectral window at 2f."""
+    """Add the chi squared that the sinusoid of a band removes, and its spectral window at 2f."""
     scatter, total, share = facts
     size, cells = len(removed), sums.shape[1]
     window_2f = np.empty(size, np.complex128)
@@ -207,12 +207,12 @@ def add_band(sums, bump, facts, removed, window):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True, inline="always")
 def _removed(at_f, window_f, window_2f, scatter):  # type: ignore[no-untyped-def]
-    """Weighted mean square that the best sinusoid removes, from the sums of a band."""
+    """Compute the weighted mean square that the best sinusoid removes, from the sums of a band."""
     cc = 0.5 * (1 + window_2f.real) - window_f.real**2
     ss = 0.5 * (1 - window_2f.real) - window_f.imag**2
     cs = 0.5 * window_2f.imag - window_f.real * window_f.imag
     determinant = cc * ss - cs * cs
-    # No such sinusoid can be told from a constant; single precision leaves 1e-6 there.
+    # Such a sinusoid is indistinguishable from a constant; single precision leaves 1e-6 there.
     if determinant < 1e-4:
         return 0.0
     yc, ys = at_f.real, at_f.imag
@@ -222,7 +222,7 @@ def _removed(at_f, window_f, window_2f, scatter):  # type: ignore[no-untyped-def
 
 @njit(cache=True, nogil=True)
 def _power_at(time, value, weight, start, total, frequency):  # type: ignore[no-untyped-def]
-    """Chi squared that sinusoids of one frequency remove in all bands."""
+    """Compute the chi squared that sinusoids of one frequency remove in all bands."""
     removed = 0.0
     for band in range(len(total)):
         at_f, window_f, window_2f, scatter = 0j, 0j, 0j, 0.0
@@ -239,7 +239,7 @@ def _power_at(time, value, weight, start, total, frequency):  # type: ignore[no-
 
 @njit(cache=True, nogil=True)
 def window_maxima(window, least):  # type: ignore[no-untyped-def]
-    """Find the maxima above `least` after the window has left its value of one at zero."""
+    """Find the maxima above `least`, beyond the central peak of the window."""
     found = np.empty(len(window), np.int64)
     count, fallen = 0, False
     for k in range(1, len(window) - 1):
@@ -253,7 +253,7 @@ def window_maxima(window, least):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def highest_peaks(power, apart, n_peaks):  # type: ignore[no-untyped-def]
-    """Find the highest local maxima, the best first, none within `apart` of a higher one."""
+    """Find the highest local maxima, best first, none within `apart` of a higher one."""
     chosen = np.empty(n_peaks, np.int64)
     count = 0
     for k in range(len(power)):
@@ -268,7 +268,7 @@ def highest_peaks(power, apart, n_peaks):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _insert(power, chosen, count, k, apart):  # type: ignore[no-untyped-def]
-    """Put a maximum into its place; lower ones too near to it go, and so does it near a higher."""
+    """Insert a maximum unless a higher one is near; remove lower ones near it."""
     kept = 0
     place = -1
     old = chosen[:count].copy()

@@ -77,7 +77,7 @@ class CurveFeature:
     def description(self) -> str:
         """One line that describes the feature."""
         line = (inspect.getdoc(self.function) or "").partition("\n")[0]
-        words = line.removeprefix("Give ").rstrip(".")
+        words = line.removeprefix("Return ").rstrip(".")
         return words[:1].upper() + words[1:]
 
     def compute(self, star: Star, band: int = 0) -> float:

@@ -1,8 +1,8 @@
 """Fourier series fitted at a given frequency by weighted least squares, and the best of them.
 
 The normal equations of a series of order K need only the sums of the weights at 2K harmonics and of
-the values at K, so that a pass over the points is short; their Cholesky factor solves all lower
-orders on the way.
+the values at K, so that one pass over the points is fast; their Cholesky factor also solves all
+lower orders.
 """
 
 from typing import NamedTuple
@@ -16,12 +16,12 @@ from skyfill.lightcurve.periodogram import Periodogram, highest_peaks, settle
 from skyfill.lightcurve.spectrum import StarPoints
 
 ORDER = 4
-# Added to the diagonal of the normal equations, times the square of the harmonic: keeps the series
-# from swinging through gaps in phase; where the phases are covered the diagonal is one half.
+# Added to the diagonal of the normal equations, times the square of the harmonic. It keeps the
+# series from oscillating in phase gaps; where the phases are covered, the diagonal is one half.
 RIDGE = 1e-4
-# StarPoints that each coefficient asks for: a poorly sampled band gets fewer harmonics.
+# Points needed per coefficient: a poorly sampled band gets fewer harmonics.
 POINTS_PER_TERM = 3
-# Best peaks that are tried at each order, and candidates that are settled to a part of a step.
+# Best peaks tried at each order, and candidates refined to a fraction of a step.
 N_TRIED, N_SETTLED = 5, 3
 _PHASES = 64
 
@@ -39,7 +39,7 @@ class Series(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The frequency (cycles per day) and the order of the series that describe a star best."""
+    """Frequency (cycles per day) and order of the series that describes a star best."""
 
     frequency: float
     order: int
@@ -47,7 +47,7 @@ class Choice(NamedTuple):
 
 
 def fit_series(curve: Curve, frequency: float, order: int = ORDER) -> Series:
-    """Fit a Fourier series; harmonics that the points cannot carry are zero.
+    """Fit a Fourier series; harmonics that the points cannot constrain are zero.
 
     Examples
     --------
@@ -64,14 +64,14 @@ def fit_series(curve: Curve, frequency: float, order: int = ORDER) -> Series:
     turns = (curve.time - curve.time[0]) * frequency
     coefficients, left = solve(turns, curve.value - center, weight, terms)
     wave = coefficients[1::2] - 1j * coefficients[2::2]
-    # Back from the first epoch to the zero of time.
+    # Move the origin from the first epoch to time zero.
     wave *= np.exp(-2j * np.pi * frequency * curve.time[0] * np.arange(1, terms + 1))
     wave = np.append(wave, np.zeros(order - terms))
     return Series(center + coefficients[0], np.abs(wave), np.angle(wave), float(left[-1]))
 
 
 def affordable(n_points: int, order: int) -> int:
-    """Give the highest order that so many points can carry.
+    """Return the highest order that a number of points can constrain.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def affordable(n_points: int, order: int) -> int:
 
 
 def one_cycle(series: Series) -> Array:
-    """Give the series over one period from the maximum of its first term, without its mean."""
+    """Return the series without its mean over one period, from the maximum of its first term."""
     k = np.arange(1, len(series.amplitude) + 1)[:, None]
     phase = series.phase[:, None] - k * series.phase[0]
     turns = np.arange(_PHASES) / _PHASES
@@ -91,11 +91,11 @@ def one_cycle(series: Series) -> Array:
 
 
 def choose_series(points: StarPoints, found: Periodogram) -> Choice:
-    """Find frequency and order of the series with the lowest Bayesian information criterion.
+    """Find the frequency and order with the lowest Bayesian information criterion.
 
     Candidates are the best peaks of the periodogram, half their frequency, and the best peaks of
-    the power summed over 2, 3 and 4 harmonics. Binaries with two eclipses per period, which a
-    single sinusoid sees at half the period, come out at their true period.
+    the power summed over 2, 3 and 4 harmonics. Binaries with two eclipses per period, to which a
+    single sinusoid fits at half the period, are found at their true period.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def _candidates(found: Periodogram, order: int) -> list[float]:
 
 
 def criteria(points: StarPoints, frequency: float, order: int) -> Array:
-    """Give the Bayesian information criterion of series of all orders up to `order`."""
+    """Return the Bayesian information criterion of series of all orders up to `order`."""
     left = np.zeros(order)
     for band, (a, b) in enumerate(zip(points.start[:-1], points.start[1:], strict=True)):
         turns = points.time[a:b] * frequency
@@ -153,7 +153,7 @@ def harmonic_sum(power, first, order):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def solve(turns, value, weight, order):  # type: ignore[no-untyped-def]
-    """Least squares for 1, cos, sin, cos 2, sin 2, ...
+    """Solve least squares for 1, cos, sin, cos 2, sin 2, ...
 
     Returns the coefficients, and the share of the scatter that each order up to `order` leaves.
     """
@@ -179,14 +179,14 @@ def solve(turns, value, weight, order):  # type: ignore[no-untyped-def]
     for i in range(2 * order + 1):
         rest -= half[i] * half[i]
         if i > 0 and i % 2 == 0:
-            # A series through every point leaves nothing; its logarithm is needed.
+            # A series through every point leaves nothing, but its logarithm is needed.
             left[i // 2 - 1] = max(rest / scatter, 1e-12)
     return _back(normal, half), left
 
 
 @njit(cache=True, nogil=True)
 def _equations(window, sums, order):  # type: ignore[no-untyped-def]
-    """Lower triangle of the normal equations and their right side, from sums at the harmonics."""
+    """Build the lower triangle of the normal equations and their right side from the sums."""
     size = 2 * order + 1
     normal, right = np.zeros((size, size)), np.zeros(size)
     normal[0, 0], right[0] = window[0].real, sums[0].real

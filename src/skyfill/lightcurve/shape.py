@@ -1,4 +1,4 @@
-"""Features of the distribution of a band's values: their order in time does not matter."""
+"""Features of the distribution of the values of a band, whatever their order in time."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from skyfill.lightcurve.curve import Curve, sorted_values
 
 
 def mean(curve: Curve) -> float:
-    """Give the arithmetic mean.
+    """Return the arithmetic mean.
 
     Examples
     --------
@@ -20,62 +20,62 @@ def mean(curve: Curve) -> float:
 
 
 def median(curve: Curve) -> float:
-    """Give the median."""
+    """Return the median."""
     return quantile(curve, 0.5)
 
 
 def sigma(curve: Curve) -> float:
-    """Give the standard deviation, with n - 1 in the denominator."""
+    """Return the standard deviation, with n - 1 in the denominator."""
     n = len(curve)
     return float(np.sqrt(curve.once(moments)[1] * n / (n - 1)))
 
 
 def skewness(curve: Curve) -> float:
-    """Give the adjusted Fisher-Pearson coefficient G1 (Joanes & Gill 1998)."""
+    """Return the adjusted Fisher-Pearson coefficient G1 (Joanes & Gill 1998)."""
     n, (_, m2, m3, _) = len(curve), curve.once(moments)
     return float(np.sqrt(n * (n - 1)) / (n - 2) * m3 / m2**1.5)
 
 
 def kurtosis(curve: Curve) -> float:
-    """Give the excess kurtosis G2, unbiased for a normal distribution (Joanes & Gill 1998)."""
+    """Return the excess kurtosis G2, unbiased for a normal distribution (Joanes & Gill 1998)."""
     n, (_, m2, _, m4) = len(curve), curve.once(moments)
     return float((n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * m4 / m2**2 - 3 * (n - 1)))
 
 
 def amplitude(curve: Curve) -> float:
-    """Give half the range."""
+    """Return half the range."""
     ordered = curve.once(sorted_values)
     return float(ordered[-1] - ordered[0]) / 2
 
 
 def percentile_amplitude(curve: Curve) -> float:
-    """Give half the range of the middle 90 %."""
+    """Return half the range of the middle 90 %."""
     return middle_width(curve, 0.9) / 2
 
 
 def iqr(curve: Curve) -> float:
-    """Give the range of the middle half."""
+    """Return the range of the middle half."""
     return middle_width(curve, 0.5)
 
 
 def mad(curve: Curve) -> float:
-    """Give the median absolute deviation from the median."""
+    """Return the median absolute deviation from the median."""
     return float(interpolate(np.sort(np.abs(curve.value - median(curve))), 0.5))
 
 
 def beyond_1_sigma(curve: Curve) -> float:
-    """Give the share of points further than one sigma from the mean."""
+    """Return the share of points farther than one sigma from the mean."""
     return float(share_beyond(curve.value, mean(curve), sigma(curve)))
 
 
 def percentile_skewness(curve: Curve) -> float:
-    """Give the asymmetry of the 5th and 95th percentile about the median."""
+    """Return the asymmetry of the 5th and 95th percentile about the median."""
     low, middle, high = (quantile(curve, q) for q in (0.05, 0.5, 0.95))
     return (high + low - 2 * middle) / (high - low)
 
 
 def extremes_skewness(curve: Curve) -> float:
-    """Give the asymmetry of the extremes about the median."""
+    """Return the asymmetry of the extremes about the median."""
     ordered = curve.once(sorted_values)
     low, high = ordered[0], ordered[-1]
     return float((high + low - 2 * median(curve)) / (high - low))
@@ -86,7 +86,7 @@ def _percentile_ratio(percent: int) -> Callable[[Curve], float]:
         return middle_width(curve, percent / 100) / middle_width(curve, 0.9)
 
     ratio.__name__ = f"percentile_ratio_{percent}"
-    ratio.__doc__ = f"Give the width of the middle {percent} % over that of the middle 90 %."
+    ratio.__doc__ = f"Return the width of the middle {percent} % over that of the middle 90 %."
     return ratio
 
 
@@ -94,24 +94,24 @@ PERCENTILE_RATIOS = tuple(_percentile_ratio(percent) for percent in (20, 35, 50,
 
 
 def quantile(curve: Curve, q: float) -> float:
-    """Give a quantile, by linear interpolation between the ordered values."""
+    """Return a quantile, by linear interpolation between the ordered values."""
     return float(interpolate(curve.once(sorted_values), q))
 
 
 def middle_width(curve: Curve, share: float) -> float:
-    """Give the width of the middle `share` of the values."""
+    """Return the width of the middle `share` of the values."""
     return quantile(curve, 0.5 + share / 2) - quantile(curve, 0.5 - share / 2)
 
 
 def moments(curve: Curve) -> tuple[float, float, float, float]:
-    """Give mean and central moments of orders two to four."""
+    """Return mean and central moments of orders two to four."""
     found: tuple[float, float, float, float] = central_moments(curve.value)
     return found
 
 
 @njit(cache=True, nogil=True)
 def central_moments(value):  # type: ignore[no-untyped-def]
-    """Mean, and means of the second to fourth powers of what deviates from it."""
+    """Compute the mean, and the central moments of orders two to four."""
     n, mean = len(value), 0.0
     for v in value:
         mean += v
@@ -127,7 +127,7 @@ def central_moments(value):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def interpolate(ordered, q):  # type: ignore[no-untyped-def]
-    """Quantile of ordered values as NumPy's default has it."""
+    """Compute a quantile of ordered values, like NumPy by default."""
     place = q * (len(ordered) - 1)
     left = min(int(place), len(ordered) - 1)
     right = min(left + 1, len(ordered) - 1)
@@ -136,7 +136,7 @@ def interpolate(ordered, q):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def share_beyond(value, center, limit):  # type: ignore[no-untyped-def]
-    """Share of values further than `limit` from `center`."""
+    """Compute the share of values farther than `limit` from `center`."""
     count = 0
     for v in value:
         count += abs(v - center) > limit

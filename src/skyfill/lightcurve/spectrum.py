@@ -1,14 +1,14 @@
 """Trigonometric sums of unevenly sampled curves on a regular grid of frequencies, by FFT.
 
-Every point is spread over `WIDTH` cells of a regular grid with a bump of known Fourier transform;
+Each point is spread over `WIDTH` cells of a regular grid with a bump of known Fourier transform;
 an FFT and a division by that transform give the sums (Barnett, Magland & af Klinteberg 2019). The
-frequencies k * step are taken in four interleaved combs k = 4m + s: a phase factor on each point
-shifts comb s to zero, so that four short FFTs run side by side in the vector unit instead of one
-long one that mostly sees padding. The sums of the values at frequency f and of the weights at 2f
-are real sequences and share one complex FFT.
+frequencies k * step are split into four interleaved combs k = 4m + s: a phase factor on each point
+shifts comb s to zero, so that four short FFTs run in parallel in the vector unit instead of one
+long FFT of mostly padding. The sums of the values at frequency f and of the weights at 2f are real
+sequences and share one complex FFT.
 
-Single precision is enough here: the sums only have to find the peaks, `periodogram` computes the
-power at the peaks anew from the points themselves.
+Single precision is enough: the sums only locate the peaks, whose power `periodogram` computes
+again from the points themselves.
 """
 
 from functools import lru_cache
@@ -22,7 +22,7 @@ from skyfill.lightcurve.curve import Array, ComplexArray, IntArray
 WIDTH = 8
 COMBS = 4
 _OVERSAMPLING = 1.25
-# Of the bump exp(SHARP (sqrt(1 - z^2) - 1)): the trade-off between truncation and aliasing.
+# Of the bump exp(SHARP (sqrt(1 - z^2) - 1)): a compromise between truncation and aliasing.
 _SHARP = 0.97 * np.pi * WIDTH * (1 - 0.5 / _OVERSAMPLING)
 _TABLE_CELLS = 512
 _NODES = 48
@@ -31,8 +31,8 @@ _NODES = 48
 class StarPoints(NamedTuple):
     """The points of all bands of a star, one band after the other.
 
-    `time` starts at zero; `weight` sums to one in each band, where the weighted mean of `value` is
-    zero; band b has the points ``start[b]:start[b + 1]``, and `scatter` is sum(w v^2) in it,
+    `time` starts at zero. In each band, `weight` sums to one and the weighted mean of `value` is
+    zero. Band b has the points ``start[b]:start[b + 1]``, of which `scatter` is sum(w v^2) and
     `total` the sum of 1 / error^2.
     """
 
@@ -51,7 +51,7 @@ def fourier_sums(points: StarPoints, step: float, size: int) -> ComplexArray:
     -------
     array of shape (bands, 5, cells)
         For each band the FFTs of the four combs of ``w v`` at f plus i times ``w`` at 2f, and of
-        the comb k = 4m + 1 of ``w`` at f. Not yet divided by the bump's transform;
+        the comb k = 4m + 1 of ``w`` at f. Not yet divided by the transform of the bump;
         `periodogram.add_band` unpacks them.
     """
     from scipy.fft import fft
@@ -67,7 +67,7 @@ def fourier_sums(points: StarPoints, step: float, size: int) -> ComplexArray:
 
 
 def fft_cells(size: int) -> int:
-    """Give a length of which there are few, so that FFT plans and bumps are found in their caches.
+    """Return one of few FFT lengths, so that plans and bumps are found in their caches.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def fft_cells(size: int) -> int:
 
 @lru_cache(maxsize=64)
 def bump_transform(cells: int) -> Array:
-    """Give one over the Fourier transform of the bump at m / cells, m up to the largest used."""
+    """Return one over the Fourier transform of the bump at m / cells, up to the largest m used."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     frequency = np.arange(int(cells / (2 * _OVERSAMPLING)) + 2) / cells
     heights = weights * np.exp(_SHARP * (np.sqrt(1 - nodes**2) - 1))
@@ -104,7 +104,7 @@ def _bump() -> Array:
 
 @njit(cache=True, nogil=True)
 def spread(turns, weight, value, bump, grid):  # type: ignore[no-untyped-def]
-    """Add the points of one band to its five grids; `turns` are time times the grid's step."""
+    """Add the points of one band to its five grids; `turns` is time times the step of the grid."""
     cells = grid.shape[1]
     here, there = np.empty(WIDTH), np.empty(WIDTH)
     for i in range(len(turns)):
@@ -119,7 +119,7 @@ def spread(turns, weight, value, bump, grid):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _add(grid, cell, heights, strength, turn):  # type: ignore[no-untyped-def]
-    """Add a point to the grids of up to four combs, each turned once more than the last."""
+    """Add a point to the grids of up to four combs, each rotated once more than the last."""
     cells, combs = grid.shape[1], min(grid.shape[0], COMBS)
     for s in range(combs):
         k = cell
@@ -133,7 +133,7 @@ def _add(grid, cell, heights, strength, turn):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _weigh(turns, cells, bump, heights):  # type: ignore[no-untyped-def]
-    """Fill in the heights of the bump at the cells around a point; return the first cell."""
+    """Set the heights of the bump at the cells around a point; return the first cell."""
     place = (turns - np.floor(turns)) * cells
     first = int(np.ceil(place - WIDTH / 2))
     x = (first - place + WIDTH / 2) * _TABLE_CELLS

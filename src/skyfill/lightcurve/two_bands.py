@@ -1,7 +1,7 @@
-"""Features of two bands together: color, and what the bands do at the same time.
+"""Features of two bands together: color, and variation at the same time.
 
-They compare the first two bands of the collection. Epochs of the two bands that lie within
-`PAIR_DAYS` of each other are paired, each with its nearest and at most once.
+They compare the first two bands of the collection. Epochs of the two bands within `PAIR_DAYS` of
+each other are paired, each with its nearest and at most once.
 """
 
 from typing import NamedTuple
@@ -18,14 +18,14 @@ LEAST_PAIRS = 3
 
 
 class Pairs(NamedTuple):
-    """Residuals of paired epochs about their band's weighted mean, in units of their errors."""
+    """Residuals of paired epochs about the weighted mean of their band, in units of the errors."""
 
     first: Array
     second: Array
 
 
 def color(star: Star) -> float:
-    """Give the difference of the mean magnitudes, first band minus second.
+    """Return the difference of the mean magnitudes, first band minus second.
 
     Examples
     --------
@@ -37,22 +37,22 @@ def color(star: Star) -> float:
 
 
 def color_median(star: Star) -> float:
-    """Give the difference of the median magnitudes, first band minus second."""
+    """Return the difference of the median magnitudes, first band minus second."""
     return _difference(star, median(star.curves[0]), median(star.curves[1]))
 
 
 def sigma_ratio(star: Star) -> float:
-    """Give the standard deviation of the first band over that of the second."""
+    """Return the standard deviation of the first band over that of the second."""
     return sigma(star.curves[0]) / sigma(star.curves[1])
 
 
 def mad_ratio(star: Star) -> float:
-    """Give the median absolute deviation of the first band over that of the second."""
+    """Return the median absolute deviation of the first band over that of the second."""
     return mad(star.curves[0]) / mad(star.curves[1])
 
 
 def stetson_j(star: Star) -> float:
-    """Give Stetson's J: mean of the signed roots of the products of paired residuals (1996)."""
+    """Return Stetson's J: mean of the signed roots of the products of paired residuals (1996)."""
     first, second = star.once(find_pairs)
     if len(first) < LEAST_PAIRS:
         return np.nan
@@ -62,13 +62,13 @@ def stetson_j(star: Star) -> float:
 
 
 def stetson_l(star: Star) -> float:
-    """Give Stetson's L = J K / 0.798, with K over the paired residuals of both bands (1996)."""
+    """Return Stetson's L = J K / 0.798, with K over the paired residuals of both bands (1996)."""
     both = np.concatenate(star.once(find_pairs))
     return stetson_j(star) * float(robust_kurtosis(both, np.ones(len(both)), 0.0)) / GAUSSIAN_K
 
 
 def band_correlation(star: Star) -> float:
-    """Give the correlation of the residuals of paired epochs."""
+    """Return the correlation of the residuals of paired epochs."""
     first, second = star.once(find_pairs)
     if len(first) < LEAST_PAIRS or np.ptp(first) == 0 or np.ptp(second) == 0:
         return np.nan
@@ -76,10 +76,10 @@ def band_correlation(star: Star) -> float:
 
 
 def band_angle(star: Star) -> float:
-    """Give the direction in which deviations of paired epochs scatter.
+    """Return the direction in which deviations of paired epochs scatter.
 
-    The angle of their principal axis, from the first band to the second: pi / 4 where both bands
-    vary alike, less where the first varies more.
+    The angle of their principal axis, from the first band to the second: pi / 4 if both bands vary
+    equally, less if the first varies more.
     """
     a, b = star.curves[:2]
     i, j = star.once(pair_indices)
@@ -96,7 +96,7 @@ def pair_indices(star: Star) -> tuple[IntArray, IntArray]:
 
 
 def find_pairs(star: Star) -> Pairs:
-    """Give the residuals of paired epochs."""
+    """Return the residuals of paired epochs."""
     i, j = star.once(pair_indices)
     return Pairs(_residuals(star.curves[0])[i], _residuals(star.curves[1])[j])
 
@@ -113,7 +113,7 @@ def _difference(star: Star, first: float, second: float) -> float:
 
 @njit(cache=True, nogil=True)
 def pair_epochs(first, second, apart):  # type: ignore[no-untyped-def]
-    """Pair each epoch with its nearest of the other band where that is mutual and near enough."""
+    """Pair epochs that are mutually nearest and at most `apart` from each other."""
     n = min(len(first), len(second))
     left, right = np.empty(n, np.int64), np.empty(n, np.int64)
     count = 0
@@ -127,7 +127,7 @@ def pair_epochs(first, second, apart):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _nearest(time, moment):  # type: ignore[no-untyped-def]
-    """Index of the epoch nearest to a moment; the earlier of two that are equally near."""
+    """Find the epoch nearest to a moment; of two equally near, the earlier."""
     k = np.searchsorted(time, moment)
     if k == len(time) or (k > 0 and moment - time[k - 1] <= time[k] - moment):
         k -= 1

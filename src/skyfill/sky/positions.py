@@ -183,7 +183,7 @@ def read_positions(
     *,
     epoch: float | None = None,
 ) -> Positions:
-    """Give the positions of a table in degrees, with proper motions where it has them.
+    """Return the positions of a table in degrees, with proper motions where it has them.
 
     Units come from `columns`, else from the columns themselves; numbers without a unit are
     degrees (radians where the name ends in ``rad``), text is sexagesimal with right ascension in

@@ -126,7 +126,7 @@ class MatchReport:
     key: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the report as plain values for JSON."""
+        """Return the report as plain values for JSON."""
         return asdict(self)
 
     @property

@@ -79,7 +79,7 @@ _QUASAR_MAGNITUDES = minus_v(_QUASARS[:, 1:].T)
 
 
 def star_colors(teff: Array) -> Array:
-    """Give each band's magnitude minus V for stars of these temperatures.
+    """Return each band's magnitude minus V for stars of these temperatures.
 
     Parameters
     ----------
@@ -102,10 +102,10 @@ def star_colors(teff: Array) -> Array:
 
 
 def quasar_colors(redshift: Array) -> Array:
-    """Give each band's magnitude minus V for quasars of these redshifts, shape (12, n)."""
+    """Return each band's magnitude minus V for quasars of these redshifts, shape (12, n)."""
     return np.stack([np.interp(redshift, _QUASARS[:, 0], row) for row in _QUASAR_MAGNITUDES])
 
 
 def log_wavelength_over_v() -> Array:
-    """Give log10 of wavelength over V's as a column, shape (12, 1)."""
+    """Return log10 of wavelength over V's as a column, shape (12, 1)."""
     return np.asarray(np.log10(WAVELENGTH_MICRON / WAVELENGTH_MICRON[2])[:, None])

@@ -51,19 +51,19 @@ def draw_cadence(rng: Generator) -> Cadence:
 
 
 def _season(night: NDArray[np.int_]) -> Array:
-    """Give the chance of a visit: highest in the southern summer, none for six weeks of winter."""
+    """Return the chance of a visit: highest in southern summer, zero for six weeks of winter."""
     phase = np.cos(2 * np.pi * (night - 48988) / 365.25)
     return np.asarray(np.maximum(0.55 + 0.6 * phase, 0.0))
 
 
 def field_number(ra: Array, dec: Array) -> NDArray[np.int64]:
-    """Give the index of the survey's field at positions (degrees)."""
+    """Return the index of the survey's field at positions (degrees)."""
     column, row = _grid(ra, dec, _FIELD_SIDE)
     return np.clip(row, 0, _ROWS - 1) * _COLUMNS + np.clip(column, 0, _COLUMNS - 1)
 
 
 def tile_number(ra: Array, dec: Array) -> NDArray[np.int64]:
-    """Give the number of the survey's tile at positions (degrees)."""
+    """Return the number of the survey's tile at positions (degrees)."""
     column, row = _grid(ra, dec, _TILE_SIDE)
     return 1000 + row * 80 + column
 

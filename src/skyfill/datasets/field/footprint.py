@@ -39,7 +39,7 @@ class Polygons:
         return inside
 
     def to_moc(self, max_depth: int = 12) -> Any:
-        """Give the union as a `mocpy.MOC` (needs the extra ``moc``)."""
+        """Return the union as a `mocpy.MOC` (needs the extra ``moc``)."""
         moc_class, units = _mocpy()
         corners = (np.array(polygon).T * units.deg for polygon in self.polygons)
         mocs = [
@@ -49,12 +49,12 @@ class Polygons:
 
 
 def box(west: float, east: float, south: float, north: float) -> tuple[tuple[float, float], ...]:
-    """Give the corners of a patch between two right ascensions and two declinations."""
+    """Return the corners of a patch between two right ascensions and two declinations."""
     return ((west, south), (east, south), (east, north), (west, north))
 
 
 def square(center: tuple[float, float], side: float, angle: float) -> Sequence[Any]:
-    """Give the corners of a square of this side (degrees), turned by an angle (degrees)."""
+    """Return the corners of a square of this side (degrees), turned by an angle (degrees)."""
     turn = np.deg2rad(angle) + np.arange(4) * np.pi / 2 + np.pi / 4
     reach = side / np.sqrt(2)
     ra = center[0] + reach * np.cos(turn) / np.cos(np.deg2rad(center[1]))
@@ -62,7 +62,7 @@ def square(center: tuple[float, float], side: float, angle: float) -> Sequence[A
 
 
 def unit_vectors(ra: Array, dec: Array) -> Array:
-    """Give the directions of positions in degrees, shape (3, n)."""
+    """Return the directions of positions in degrees, shape (3, n)."""
     lon, lat = np.deg2rad(ra), np.deg2rad(dec)
     return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
 

@@ -49,7 +49,7 @@ def _base(field: Field) -> Table:
 
 
 def _rows(field: Field, name: str) -> pa.Array:
-    """Give the row of each object in a survey's catalog; null where it has none."""
+    """Return the row of each object in a survey's catalog; null where it has none."""
     known = getattr(field, name).column("id").combine_chunks()
     return pc.index_in(field.truth.column(f"id_{name}").combine_chunks(), known, skip_nulls=True)
 

@@ -86,7 +86,7 @@ def _blend(part: Sky, magnitudes: Array, band: int) -> Array:
 def _measure(
     true: Array, color: int, night: tuple[Array, Array], *, rng: Generator
 ) -> tuple[Array, Array]:
-    """Give magnitudes and stated errors; NaN where the visit gave no measurement."""
+    """Return magnitudes and stated errors; NaN where the visit gave no measurement."""
     noise, shift = night
     limit = np.array(LIMITS[color])
     wild = np.where(rng.random(true.shape) < _OUTLIERS, 8.0, 1.0)

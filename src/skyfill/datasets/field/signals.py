@@ -154,7 +154,7 @@ _SIGNALS: dict[str, Callable[[Population, Array, Generator], Array]] = {
 
 
 def deviations(objects: Population, times: Array, rng: Generator) -> Array:
-    """Give how far each object is from its mean V magnitude at each time, shape (n, t)."""
+    """Return how far each object is from its mean V magnitude at each time, shape (n, t)."""
     result = np.zeros_like(times)
     for kind, name in enumerate(CLASSES):
         rows = np.flatnonzero(objects.kind == kind)

@@ -125,7 +125,7 @@ def move(ra: Array, dec: Array, shift: Array) -> tuple[Array, Array]:
 
 
 def crowding(ra: Array, dec: Array) -> Array:
-    """Give the crowding at positions (degrees): 1 in the middle of the bar, 0 far out."""
+    """Return the crowding at positions (degrees): 1 in the middle of the bar, 0 far out."""
     x = (ra - CENTER[0]) * np.cos(np.deg2rad(CENTER[1])) / 2.0
     return np.asarray(np.exp(-(x**2) - ((dec - CENTER[1]) / 0.8) ** 2))
 

@@ -110,7 +110,7 @@ def _line_temperature(magnitude: Array, sequence: Sequence, rng: Generator) -> A
 
 
 def star_magnitudes(absolute: Array, teff: Array, rng: Generator) -> Array:
-    """Give the apparent magnitudes of stars in the LMC before dust, shape (12, n)."""
+    """Return the apparent magnitudes of stars in the LMC before dust, shape (12, n)."""
     depth = rng.normal(DISTANCE_MODULUS, 0.05, len(teff))
     return absolute + depth + star_colors(teff) + jitter_colors(len(teff), rng, _SCATTER)
 

@@ -181,7 +181,7 @@ def observe(survey: Survey, sky: Sky, rng: Generator) -> Observation:
 
 
 def photometric_error(magnitudes: Array, limits: Array, floor: float) -> Array:
-    """Give the error (mag) of a measurement: a floor, and a fifth of the light at the limit."""
+    """Return the error (mag) of a measurement: a floor, and a fifth of the light at the limit."""
     excess = np.minimum(magnitudes - limits, 2.0)
     return np.asarray(np.hypot(floor, _ERROR_AT_LIMIT * 10 ** (0.4 * excess)))
 
@@ -250,7 +250,7 @@ def _moment(sky: Sky, bands: list[int], rng: Generator) -> Array:
 
 
 def light_curve_rms(sky: Sky) -> Array:
-    """Give the standard deviation in time of each object's V magnitude."""
+    """Return the standard deviation in time of each object's V magnitude."""
     share = np.array([_RMS[name] for name in CLASSES])[sky.population.kind]
     periodic = share * np.nan_to_num(sky.population.amplitude)
     return np.asarray(np.hypot(periodic, np.nan_to_num(sky.population.sigma)))

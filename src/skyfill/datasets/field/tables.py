@@ -121,7 +121,7 @@ def _counterparts(table: Table, seen: Observation, n: int) -> pa.Array:
 
 
 def counterpart_rows(seen: Observation, n: int) -> NDArray[np.int64]:
-    """Give for each of n objects its row in a survey's catalog; -1 where it has none."""
+    """Return for each of n objects its row in a survey's catalog; -1 where it has none."""
     entry = np.full(n, -1)
     own = np.flatnonzero(~seen.is_neighbor)
     entry[seen.source[own]] = own
