@@ -10,7 +10,7 @@ from skyfill.catalog import ColumnInfo, Role, Table, write_table
 from skyfill.cli import main
 from skyfill.errors import CatalogError
 from skyfill.model import load_model
-from skyfill.network.em import Moments
+from skyfill.network.moments import Moments
 from skyfill.scale.journal import parts_folder
 from skyfill.scale.steps import open_steps
 from skyfill.scale.train import expect_columns, train_file

@@ -1,8 +1,8 @@
 """Bayesian networks over arrays in which NaN is a gap."""
 
-from skyfill.network.em import Moments, em
 from skyfill.network.mixture.learn import learn_mixture
 from skyfill.network.mixture.network import MixtureNetwork
+from skyfill.network.moments import Moments, em
 from skyfill.network.single.discrete import DiscreteNetwork
 from skyfill.network.single.gaussian import Gaussian, GaussianNetwork, MeanCov
 from skyfill.network.single.k2 import k2_score, k2_search

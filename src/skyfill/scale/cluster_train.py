@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from skyfill.catalog import Schema, Table
 from skyfill.model import Model, features_of, train
-from skyfill.network.em import Moments
 from skyfill.network.mixture.mixture import (
     Mixture,
     Plan,
@@ -21,6 +20,7 @@ from skyfill.network.mixture.mixture import (
     expect_parts,
     split,
 )
+from skyfill.network.moments import Moments
 from skyfill.scale.client import open_client
 from skyfill.scale.partitions import Part, common_schema, part_schema, plan_parts, read_part
 from skyfill.scale.steps import Keep, forget

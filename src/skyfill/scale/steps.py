@@ -20,8 +20,8 @@ import numpy as np
 
 from skyfill.catalog.file_io import checked_target, open_atomic, writing
 from skyfill.errors import CatalogError
-from skyfill.network.em import Moments
 from skyfill.network.mixture.mixture import Mixture
+from skyfill.network.moments import Moments
 from skyfill.scale.journal import (
     FORMAT,
     JOURNAL,

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from skyfill.catalog import Schema, Table, open_scan
 from skyfill.model import Model, train
-from skyfill.network.em import Moments
 from skyfill.network.mixture.margin import Margin, fit_margin, identity_margin
 from skyfill.network.mixture.mixture import (
     ROWS_AT_ONCE,
@@ -26,6 +25,7 @@ from skyfill.network.mixture.mixture import (
     expect_mixture,
     split,
 )
+from skyfill.network.moments import Moments
 from skyfill.scale.columns import Array, Columns, spool_columns
 from skyfill.scale.steps import Expect, Keep, forget
 from skyfill.threads import map_threads, one_blas_thread

@@ -10,7 +10,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from skyfill.network._array import Array, Rng, as_table, check_names, check_seen
-from skyfill.network.em import Climb
 from skyfill.network.mixture.calibration import fit_levels
 from skyfill.network.mixture.margin import fit_margin, identity_margin
 from skyfill.network.mixture.mixture import (
@@ -22,6 +21,7 @@ from skyfill.network.mixture.mixture import (
     split,
 )
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
+from skyfill.network.moments import Climb
 from skyfill.threads import map_threads, one_blas_thread
 
 # Components tried, in this order, while held-out likelihood rises; and shrinkages at the best.

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.random import Generator
 
 from skyfill.network._array import Array, IntArray
-from skyfill.network.em import Climb, Moments, em
 from skyfill.network.mixture import kernels
 from skyfill.network.mixture.lanes import LANES
+from skyfill.network.moments import Climb, Moments, em
 from skyfill.network.single.bic import bic_search
 from skyfill.network.single.graph import Parents
 from skyfill.network.single.parameters import fit_saturated, regress

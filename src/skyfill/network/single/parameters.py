@@ -12,7 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from skyfill.errors import ConvergenceWarning, DataError, RegularizationWarning
 from skyfill.network._array import Array, as_table, check_names, check_seen
-from skyfill.network.em import Moments, em
+from skyfill.network.moments import Moments, em
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.graph import Parents, as_parents
 from skyfill.network.single.posterior import Joint, expect, find_gaps

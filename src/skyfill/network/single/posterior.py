@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from skyfill.errors import DataError
 from skyfill.network._array import Array, IntArray, check_finite
-from skyfill.network.em import Moments
+from skyfill.network.moments import Moments
 from skyfill.network.single import kernels
 from skyfill.threads import map_rows
 

@@ -1,4 +1,4 @@
-"""EM, the same for one Gaussian and for mixtures: expected sums over rows, and the climb."""
+"""Expected sums over rows and the EM that climbs with them: for one Gaussian and for mixtures."""
 
 from __future__ import annotations
 
