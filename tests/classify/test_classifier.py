@@ -143,7 +143,7 @@ def test_a_class_with_few_objects_is_learned(method, count):
         assert np.isnan(out).all(axis=1).sum() == (count == 1)
 
 
-def test_calibrated_probabilities_keep_their_promise():
+def test_calibrated_probabilities_match_frequencies():
     X, y = stars(1500)
     new, truth = stars(3000, seed=5)
     found = quick("forest", n_trees=50, n_folds=5).fit(X, y)

@@ -52,7 +52,7 @@ def test_the_true_model_is_left_as_it_is() -> None:
 
 @pytest.mark.parametrize("level", [0.5, 0.9])
 @pytest.mark.parametrize("spread", [0.5, 2.0])
-def test_intervals_of_a_model_that_is_too_sure_or_too_careful_are_mended(
+def test_intervals_of_a_model_that_is_overconfident_or_underconfident_are_corrected(
     spread: float, level: float
 ) -> None:
     bad = gaussian(spread)

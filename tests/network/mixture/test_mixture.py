@@ -165,7 +165,7 @@ def test_moments_of_parts_sum_to_the_whole(seed):
 
 @settings(max_examples=25)
 @given(st.integers(0, 999))
-def test_em_never_lowers_the_penalised_likelihood(seed):
+def test_em_never_lowers_the_penalized_likelihood(seed):
     rng = np.random.default_rng(seed)
     Z = lose(rng.normal(size=(120, 3)) + 3 * rng.integers(0, 2, (120, 1)), 0.3, seed)
     plan = Plan(2, 0.0)

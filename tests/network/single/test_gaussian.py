@@ -28,7 +28,7 @@ def by_formula(network, x):
     return post_mean, cov[np.ix_(lost, lost)] - cov[np.ix_(lost, seen)] @ gain
 
 
-def test_middle_of_a_random_walk_is_the_mean_of_its_neighbours_with_variance_one_half():
+def test_middle_of_a_random_walk_is_the_mean_of_its_neighbors_with_variance_one_half():
     post = WALK.posterior([[1.0, np.nan, 4.0]])
     assert_allclose(post.mean, [[1.0, 2.5, 4.0]], rtol=1e-15)
     assert_allclose(post.sd, [[0.0, np.sqrt(0.5), 0.0]], rtol=1e-15)
@@ -40,7 +40,7 @@ def test_the_joint_of_a_random_walk_has_covariance_min_i_j():
     assert_allclose(cov, [[1, 1, 1], [1, 2, 2], [1, 2, 3]])
 
 
-def test_mission_1_the_likelihood_factorises_over_the_nodes():
+def test_mission_1_the_likelihood_factorizes_over_the_nodes():
     network = make_network(3, 6)
     X = complete_table(network, 20)
     by_nodes = np.zeros(20)

@@ -29,7 +29,7 @@ def skeleton(network):
 
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("rate", [0.0, 0.2])
-def test_mission_6_strong_arcs_are_found_in_spite_of_gaps(score, rate):
+def test_mission_6_strong_arcs_are_found_despite_gaps(score, rate):
     X = lose(complete_table(TRUE, 3000), rate)
     found = learn_network(X, TRUE.names, score=score)
     assert found.converged
@@ -55,7 +55,7 @@ def test_independent_columns_get_at_most_one_arc(score):
         assert len(learn_network(X, score=score).network.arcs) <= 1
 
 
-def test_mission_6_the_trace_tells_every_round():
+def test_mission_6_the_trace_records_every_round():
     X = lose(complete_table(make_network(8, 8), 1500), 0.3)
     found = learn_network(X, score="k2", rng=1)
     assert found.converged
