@@ -22,8 +22,9 @@ from skyfill.datasets import (
     write_field,
 )
 from skyfill.datasets.field import CLASSES, SURVEYS
-from skyfill.datasets.field.footprint import Polygons, box, unit_vectors
+from skyfill.datasets.field.polygons import Polygons, box
 from skyfill.errors import DataError
+from skyfill.sky.sphere import unit_vectors
 
 from .conftest import python_calls
 
@@ -67,10 +68,10 @@ def test_the_training_set_has_about_the_papers_gaps(training, seed):
 def test_a_blind_cross_match_gives_the_same_gaps(training):
     """Nearest neighbor within 1.5 arcsec, which knows nothing of the truth."""
     field = training[0]
-    base = unit_vectors(*field.macho.numbers("ra", "dec").T).T
+    base = unit_vectors(*field.macho.numbers("ra", "dec").T)
     for name, survey in SURVEYS.items():
         catalog = getattr(field, name)
-        tree = cKDTree(unit_vectors(*catalog.numbers("ra", "dec").T).T)
+        tree = cKDTree(unit_vectors(*catalog.numbers("ra", "dec").T))
         distance, row = tree.query(base, distance_upper_bound=np.deg2rad(1.5 / 3600))
         found = np.isfinite(distance)
         identifiers = np.array([*catalog.column("id").to_pylist(), None], dtype=object)

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from skyfill.datasets.field.bands import BANDS, EXTINCTION, quasar_colors, star_colors
-from skyfill.datasets.field.draw import draw_population
+from skyfill.datasets.field.colors import BANDS, EXTINCTION, quasar_colors, star_colors
+from skyfill.datasets.field.draw import (
+    draw_cepheids,
+    draw_long_period,
+    draw_population,
+    draw_rr_lyrae,
+)
+from skyfill.datasets.field.placement import add_light, place
 from skyfill.datasets.field.population import CLASSES, draw_luminosity
-from skyfill.datasets.field.sky import add_light, place
-from skyfill.datasets.field.variables import draw_cepheids, draw_long_period, draw_rr_lyrae
 
 V, K = BANDS.index("V"), BANDS.index("K")
 

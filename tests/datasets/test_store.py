@@ -85,7 +85,7 @@ def test_a_missing_file_is_downloaded_once_into_the_cache(folders, server):
 
 
 def test_a_download_with_a_wrong_checksum_is_not_kept(folders, server):
-    with pytest.raises(CatalogError, match=r"survey/table\.csv.*another checksum"):
+    with pytest.raises(CatalogError, match=r"survey/table\.csv.*not have the expected checksum"):
         find_entry(entry(server + "/damaged.csv"))
     assert not list(folders[1].rglob("*.csv"))
 

@@ -154,7 +154,7 @@ def _noted(folder: Path) -> set[str]:
 
 
 def _outputs(folder: Path, steps: Iterable[Step]) -> set[str]:
-    from skyfill.datasets.field.surveys import SURVEYS
+    from skyfill.datasets.field.observing import SURVEYS
     from skyfill.datasets.field.write import FILES
 
     simulated = [*FILES.values(), "ubvi.toml", *(f"{name}.moc.fits" for name in SURVEYS)]

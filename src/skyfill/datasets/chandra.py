@@ -1,20 +1,10 @@
 """Chandra sources with counterparts in Gaia, 2MASS and WISE, with classes."""
 
 from skyfill.catalog import Table
-from skyfill.datasets.columns import (
-    Facts,
-    errors,
-    features,
-    identifier,
-    label,
-    make_table,
-    position,
-    read_csv,
-)
+from skyfill.datasets.published import Facts, errors, features, key_columns, make_table, read_csv
 from skyfill.datasets.store import find_file
 
-CHANDRA_FILES = ("muwclass/CSC_TD_11042023_MW.csv",)
-# Made by the cross-match or by its judges, hence no property of the source.
+# Results of the cross-match or of its review, not properties of the source.
 _NOT_FEATURES = ("name", "ra", "dec", "Class", "significance", "p_any", "p_i", "MW_MW")
 _FLUX = "erg / (cm2 s)"
 _FEATURES: Facts = {
@@ -31,7 +21,7 @@ _FEATURES: Facts = {
     "PM": (None, "Proper motion"),
     "epsi": (None, "Excess noise of the astrometric fit"),
     "sepsi": (None, "Significance of that noise"),
-    "ruwe": (None, "Renormalised unit weight error"),
+    "ruwe": (None, "Renormalized unit weight error"),
     "rgeo": ("pc", "Distance"),
     "Jmag": ("mag", "2MASS J"),
     "Hmag": ("mag", "2MASS H"),
@@ -48,14 +38,14 @@ def load_chandra() -> Table:
     Returns
     -------
     Table
-        X-ray fluxes, and the measurements of Gaia, 2MASS and WISE with their errors. A gap is
-        mostly a source too faint for the survey: the gaps are not at random.
+        X-ray fluxes, and measurements of Gaia, 2MASS and WISE with their errors. Most gaps are
+        sources too faint for the survey: the gaps are not at random.
     """
-    arrow = read_csv(find_file(CHANDRA_FILES[0]))
+    arrow = read_csv(find_file("muwclass/CSC_TD_11042023_MW.csv"))
     names = arrow.column_names
     of = {name: name[2:] for name in names if name.startswith("e_") and name[2:] in names}
     measured = [name for name in names if name not in (*_NOT_FEATURES, *of)]
-    info = {"name": identifier(), "Class": label(), **position("ra", "dec")}
+    info = key_columns("name", "Class", ("ra", "dec"))
     info |= features(measured, _FEATURES) | errors(of, _FEATURES)
     return make_table(
         arrow,

@@ -6,23 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Role, Table
-from skyfill.datasets.columns import (
-    Facts,
-    features,
-    identifier,
-    label,
-    make_table,
-    position,
-    read_csv,
-    recode,
-)
+from skyfill.datasets.published import Facts, features, key_columns, make_table, read_csv, recode
 from skyfill.datasets.store import find_file
 
-EROS_FILES = ("eros1/train.csv", "eros1/test.csv")
-EROS_LIGHT_CURVE_FILES = (
-    "eros1/train_varlength_features.csv.gz",
-    "eros1/test_varlength_features.csv.gz",
-)
 EROS_CLASSES = {1: "EB", 2: "CEPH", 3: "RRL", 4: "LPV"}
 _CITATION = (
     "EROS-1 collaboration; prepared by Kégl, Moniez, Gramfort, Benbouzid & Cherti for the RAMP "
@@ -33,8 +19,8 @@ _FEATURES: Facts = {
     "magnitude_r": ("mag", "Mean red magnitude"),
     "period": ("d", "Period as found by the search, often a multiple of the true one"),
     "frequency": ("1 / d", "1 / period"),
-    "asym_b": (None, "Blue band; its publishers do not know the meaning"),
-    "asym_r": (None, "Red band; its publishers do not know the meaning"),
+    "asym_b": (None, "Blue band; meaning unknown to its publishers"),
+    "asym_r": (None, "Red band; meaning unknown to its publishers"),
     "log_p_not_variable": (None, "Logarithm of the probability of no variation"),
     "sigma_flux_b": (None, "Standard deviation of the blue light"),
     "sigma_flux_r": (None, "Standard deviation of the red light"),
@@ -54,7 +40,7 @@ def load_eros() -> Table:
     Table
         The published columns, positions in degrees (``ra``, ``dec``), ``class`` and ``split``
         (train or test). What a person has set (``div_period``, ``quality``) and what follows
-        from it (``period_divided``) is no feature.
+        from it (``period_divided``) are not features.
     """
     arrow = _with_split("train", "test")
     arrow = arrow.append_column("ra", _degrees(arrow, "asc", 15.0))
@@ -62,7 +48,7 @@ def load_eros() -> Table:
     divided = pc.divide(arrow["period"], arrow["div_period"])
     arrow = arrow.append_column("period_divided", divided)
     arrow = arrow.append_column("class", recode(arrow["type"].combine_chunks(), EROS_CLASSES))
-    info = {"id": identifier("patch_star"), "class": label(), **position("ra", "dec")}
+    info = key_columns("id", "class", ("ra", "dec"), words="patch_star")
     info |= features(_FEATURES, _FEATURES)
     info |= {name: ColumnInfo(description=words) for name, words in _BY_A_PERSON.items()}
     return make_table(arrow, info, name="eros", citation=_CITATION)
@@ -79,7 +65,7 @@ def _with_split(*splits: str) -> pa.Table:
 
 
 def _degrees(arrow: pa.Table, axis: str, factor: float) -> Any:
-    """Turn degrees (or hours), minutes and seconds into degrees; the first carries the sign."""
+    """Convert degrees (or hours), minutes and seconds to degrees; the first has the sign."""
     whole, minutes, seconds = (arrow[f"{axis}_{part}"] for part in "dms")
     small = pc.add(pc.divide(minutes, 60.0), pc.divide(seconds, 3600.0))
     size = pc.multiply(pc.add(pc.abs(whole), small), factor)
@@ -92,12 +78,12 @@ def load_eros_lightcurves() -> Table:
     Returns
     -------
     Table
-        ``id`` as in `load_eros` and ten list columns: time (days), light (a magnitude, whatever
-        its name suggests), its error, background and pollution, for the bands b and r. Lists of
-        one band have equal lengths.
+        ``id`` as in `load_eros` and ten list columns: time (days), light (a magnitude, in spite
+        of its name), its error, background and pollution, for the bands b and r. Lists of one
+        band have equal lengths.
     """
-    arrow = pa.concat_tables([_read_lists(path) for path in EROS_LIGHT_CURVE_FILES])
-    info = {"id": identifier("patch_star")}
+    arrow = pa.concat_tables([_read_lists(split) for split in ("train", "test")])
+    info = key_columns("id", words="patch_star")
     for band in "br":
         light = f"light_points_{band}"
         info[f"time_points_{band}"] = ColumnInfo("d", "time.epoch", "Time")
@@ -106,8 +92,8 @@ def load_eros_lightcurves() -> Table:
     return make_table(arrow, info, name="eros-lightcurves", citation=_CITATION)
 
 
-def _read_lists(path: str) -> pa.Table:
-    arrow = read_csv(find_file(path))
+def _read_lists(split: str) -> pa.Table:
+    arrow = read_csv(find_file(f"eros1/{split}_varlength_features.csv.gz"))
     lists = {name: _as_lists(arrow[name].combine_chunks()) for name in arrow.column_names[1:]}
     return pa.table({"id": arrow.column(0), **lists})
 

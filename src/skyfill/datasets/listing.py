@@ -1,45 +1,25 @@
-"""Every table that skyfill can give, by name."""
+"""All tables that skyfill can load, by name."""
 
 from collections.abc import Callable
 
 from skyfill.catalog import Table
-from skyfill.datasets.chandra import CHANDRA_FILES, load_chandra
-from skyfill.datasets.debosscher import (
-    DEBOSSCHER_FILES,
-    DEBOSSCHER_LIGHT_CURVE_FILES,
-    load_debosscher,
-    load_debosscher_lightcurves,
-)
-from skyfill.datasets.eros import (
-    EROS_FILES,
-    EROS_LIGHT_CURVE_FILES,
-    load_eros,
-    load_eros_lightcurves,
-)
+from skyfill.datasets.chandra import load_chandra
+from skyfill.datasets.debosscher import load_debosscher, load_debosscher_lightcurves
+from skyfill.datasets.eros import load_eros, load_eros_lightcurves
 from skyfill.datasets.field import join_by_truth, simulate_training_set
-from skyfill.datasets.macho import (
-    MACHO_FILES,
-    MACHO_VARIABLES_FILES,
-    load_macho,
-    load_macho_variables,
-)
-from skyfill.datasets.networks import (
-    GAUSSIAN_TEST_FILES,
-    MARKS_FILES,
-    load_gaussian_test,
-    load_marks,
-)
-from skyfill.datasets.sage_spec import SAGE_SPEC_FILES, load_sage_spec
+from skyfill.datasets.macho import load_macho, load_macho_variables
+from skyfill.datasets.networks import load_gaussian_test, load_marks
+from skyfill.datasets.sage_spec import load_sage_spec
 from skyfill.datasets.store import places, registry
 from skyfill.errors import CatalogError
 
 
 def load_simulated() -> Table:
-    """Simulate the paper's training set and join its catalogs by the true identities."""
+    """Simulate the training set of the paper, and join its catalogues by the true identities."""
     return join_by_truth(simulate_training_set())
 
 
-# name -> (loader, one line)
+# Loader and description, by name.
 DATASETS: dict[str, tuple[Callable[[], Table], str]] = {
     "macho": (load_macho, "MACHO training set: 6060 light curves, 35 features, 8 classes"),
     "macho-variables": (load_macho_variables, "MACHO variables of the LMC: 21,474 stars"),
@@ -52,19 +32,6 @@ DATASETS: dict[str, tuple[Callable[[], Table], str]] = {
     "gaussian-test": (load_gaussian_test, "5000 draws from a known Gaussian network"),
     "marks": (load_marks, "marks of 88 students in five subjects"),
     "simulated": (load_simulated, "simulated LMC training set: 1833 objects, 7 classes, gaps"),
-}
-_FILES: dict[str, tuple[str, ...]] = {
-    "macho": MACHO_FILES,
-    "macho-variables": MACHO_VARIABLES_FILES,
-    "eros": EROS_FILES,
-    "eros-lightcurves": EROS_LIGHT_CURVE_FILES,
-    "chandra": CHANDRA_FILES,
-    "sage-spec": SAGE_SPEC_FILES,
-    "debosscher": DEBOSSCHER_FILES,
-    "debosscher-lightcurves": DEBOSSCHER_LIGHT_CURVE_FILES,
-    "gaussian-test": GAUSSIAN_TEST_FILES,
-    "marks": MARKS_FILES,
-    "simulated": (),
 }
 
 
@@ -80,18 +47,18 @@ def load_dataset(name: str) -> Table:
 
 
 def dataset_files(name: str) -> tuple[str, ...]:
-    """Name the published files of a table, as keys of the registry.
+    """List the published files of a table, as keys of the registry.
 
     Examples
     --------
     >>> dataset_files("sage-spec")
     ('sage_spec/jones_2017_ascii.txt',)
     """
-    return _FILES[_known(name)]
+    return tuple(e.path for e in registry().values() if e.dataset == _known(name))
 
 
 def dataset_state(name: str) -> str:
-    """Say whether a table is ``here``, must be fetched (``download``) or is ``absent``.
+    """Return whether a table is ``here``, must be fetched (``download``) or is ``absent``.
 
     Examples
     --------

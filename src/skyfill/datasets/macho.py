@@ -1,24 +1,20 @@
-"""MACHO: the training set with variability features, and the catalog of variables."""
+"""MACHO: the training set with variability features, and the catalogue of variables."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Table, declare
-from skyfill.datasets.columns import (
+from skyfill.datasets.published import (
     Facts,
     drop_duplicates,
     features,
-    identifier,
-    label,
+    key_columns,
     make_table,
-    position,
     read_csv,
     recode,
 )
 from skyfill.datasets.store import find_file
 
-MACHO_FILES = ("macho/MACHO_ts.csv~", "macho/New_training_psi.csv")
-MACHO_VARIABLES_FILES = ("macho/macho_vs_catalog.csv",)
 MACHO_CLASSES = {
     2: "NV",
     3: "QSO",
@@ -34,7 +30,7 @@ MACHO_CLASSES = {
 MACHO_VARIABLE_CLASSES = dict(
     zip(range(1, 12), ["RRL"] * 3 + ["CEPH"] * 2 + ["LPV"] * 4 + ["EB", "RRL"], strict=True)
 )
-# The twelve of the fourteen features of Pichara & Protopapas (2013) that this table has.
+# Twelve of the fourteen features of Pichara & Protopapas (2013); this table lacks the others.
 PAPER_FEATURES = (
     "CAR_sigma",
     "Mean",
@@ -113,13 +109,13 @@ def load_macho() -> Table:
     -------
     Table
         ``ID`` (field.tile.sequence), the features of FATS and ``class``; no gaps. Many features
-        are near copies of one another.
+        nearly duplicate one another.
     """
-    curves = drop_duplicates(read_csv(find_file(MACHO_FILES[0]), ID=pa.string()))
-    known = read_csv(find_file(MACHO_FILES[1]), MACHO_Id=pa.string())
+    curves = drop_duplicates(read_csv(find_file("macho/MACHO_ts.csv~"), ID=pa.string()))
+    known = read_csv(find_file("macho/New_training_psi.csv"), MACHO_Id=pa.string())
     rows = pc.index_in(curves["ID"].combine_chunks(), known["MACHO_Id"].combine_chunks())
     classes = recode(known["Class"].combine_chunks().take(rows), MACHO_CLASSES)
-    info = {"ID": identifier("field.tile.sequence"), "class": label()}
+    info = key_columns("ID", "class", words="field.tile.sequence")
     info |= features(curves.column_names[1:], _FEATURES)
     return make_table(
         curves.append_column("class", classes),
@@ -131,18 +127,19 @@ def load_macho() -> Table:
 
 
 def load_macho_variables() -> Table:
-    """Load the MACHO catalog of variables in the LMC: 21,474 stars with positions and periods.
+    """Load the MACHO catalogue of LMC variables: 21,474 stars with positions and periods.
 
     Returns
     -------
     Table
         The 31 published columns and ``class``. Positions are in radians; ``period_reqb`` is 0
-        where it is undefined, which is declared: such a cell is a gap of reason `rejected`.
+        where it is undefined; this sentinel is declared, so that these cells are gaps with the
+        reason `rejected`.
     """
-    arrow = read_csv(find_file(MACHO_VARIABLES_FILES[0]))
+    arrow = read_csv(find_file("macho/macho_vs_catalog.csv"))
     points = [name for name in arrow.column_names if name.startswith("points_")]
     measured = [n for n in arrow.column_names if n not in (*_NOT_FEATURES, *points)]
-    info = {"starid": identifier(), "class": label(), **position("rarad", "decrad", "rad")}
+    info = key_columns("starid", "class", ("rarad", "decrad"), unit="rad")
     info |= features(measured, _VARIABLES)
     info["classification"] = ColumnInfo(description="Code of the published class, 1 to 11")
     classes = recode(arrow["classification"].combine_chunks(), MACHO_VARIABLE_CLASSES)

@@ -1,10 +1,10 @@
-"""Gaussian networks with known arcs, and tables that were drawn from one."""
+"""Gaussian networks with known arcs, and tables drawn from networks."""
 
 import json
 from typing import TYPE_CHECKING
 
 from skyfill.catalog import Table
-from skyfill.datasets.columns import features, make_table, read_csv
+from skyfill.datasets.published import features, make_table, read_csv
 from skyfill.datasets.store import find_file
 from skyfill.errors import CatalogError
 
@@ -15,8 +15,6 @@ NETWORK_FILES = {
     "ecoli70": "networks/ecoli70.json",
     "magic-niab": "networks/magic-niab.json",
 }
-GAUSSIAN_TEST_FILES = ("networks/gaussian.test.csv",)
-MARKS_FILES = ("networks/marks.csv",)
 _BNLEARN = "Scutari (2010), bnlearn, J. Stat. Softw. 35(3)"
 
 
@@ -49,13 +47,13 @@ def load_network(name: str) -> "GaussianNetwork":
 
 def load_gaussian_test() -> Table:
     """Load 5000 draws from the network [A][B][E][G][C|A:B][D|B][F|A:D:E:G]."""
-    return _all_features(GAUSSIAN_TEST_FILES[0], "gaussian-test", _BNLEARN)
+    return _all_features("networks/gaussian.test.csv", "gaussian-test", _BNLEARN)
 
 
 def load_marks() -> Table:
     """Load the marks of 88 students in five subjects."""
     return _all_features(
-        MARKS_FILES[0], "marks", "Mardia, Kent & Bibby (1979), Multivariate Analysis"
+        "networks/marks.csv", "marks", "Mardia, Kent & Bibby (1979), Multivariate Analysis"
     )
 
 

@@ -1,4 +1,4 @@
-"""SAGE-Spec: point sources of the LMC with Spitzer spectra, classified by them."""
+"""SAGE-Spec: point sources of the LMC, classified by their Spitzer spectra."""
 
 import re
 
@@ -6,18 +6,9 @@ import pyarrow as pa
 import pyarrow.csv as pv
 
 from skyfill.catalog import ColumnInfo, Table, declare
-from skyfill.datasets.columns import (
-    Facts,
-    drop_duplicates,
-    features,
-    identifier,
-    label,
-    make_table,
-    position,
-)
+from skyfill.datasets.published import Facts, drop_duplicates, features, key_columns, make_table
 from skyfill.datasets.store import find_file
 
-SAGE_SPEC_FILES = ("sage_spec/jones_2017_ascii.txt",)
 SAGE_SPEC_SENTINEL = 999.9999
 _FEATURES: Facts = {
     "J2mag": ("mag", "2MASS J"),
@@ -37,17 +28,18 @@ def load_sage_spec(*, duplicates: bool = False) -> Table:
     Parameters
     ----------
     duplicates : bool
-        Keep the 70 rows that repeat another exactly (862 rows instead of 792).
+        Keep the 70 rows that are exact copies of another (862 rows instead of 792).
 
     Returns
     -------
     Table
-        999.9999 is declared as "no measurement": such a cell is a gap of reason `rejected`.
+        999.9999 is declared to mean "no measurement": these cells are gaps with the reason
+        `rejected`.
     """
     arrow = _read_columns()
-    info = {"ObjId": identifier(), "SpClass": label(), **position("RAJ2000", "DEJ2000")}
+    info = key_columns("ObjId", "SpClass", ("RAJ2000", "DEJ2000"))
     info |= features(_FEATURES, _FEATURES)
-    # No feature: it would tell a network what [5.8] is.
+    # Not a feature, because [5.8] follows from it.
     info["F5.8"] = ColumnInfo("Jy", None, "[5.8] as a flux")
     table = make_table(
         arrow if duplicates else drop_duplicates(arrow),
@@ -59,7 +51,7 @@ def load_sage_spec(*, duplicates: bool = False) -> Table:
 
 
 def _read_columns() -> pa.Table:
-    """Read the file, whose columns are set apart by any number of blanks."""
-    text = find_file(SAGE_SPEC_FILES[0]).read_text()
+    """Read the file, whose columns are separated by any number of blanks."""
+    text = find_file("sage_spec/jones_2017_ascii.txt").read_text()
     rows = (re.sub(r"\s+", ",", line.strip()) for line in text.splitlines() if line.strip())
     return pv.read_csv(pa.BufferReader("\n".join(rows).encode()))

@@ -1,4 +1,4 @@
-"""Where the files of the public tables are: a folder of the user, the cache, or the net."""
+"""Files of the public tables: in a folder of the user, in the cache, or downloaded."""
 
 import hashlib
 import os
@@ -22,14 +22,17 @@ class Entry:
     sha256 : str
         Its checksum.
     path : str
-        Its place below the data folder and below the cache.
+        Its path in the data folder and in the cache.
     address : str or None
-        Where it can be downloaded; None when nowhere is known.
+        Where to download it; None if no address is known.
+    dataset : str
+        Name of the table to which it belongs.
     """
 
     sha256: str
     path: str
     address: str | None
+    dataset: str = ""
 
 
 @cache
@@ -43,12 +46,12 @@ def registry() -> dict[str, Entry]:
     """
     lines = (files("skyfill.datasets") / "registry.txt").read_text().splitlines()
     cells = (line.split() for line in lines if line and not line.startswith("#"))
-    entries = (Entry(s, p, None if a == "-" else a) for s, p, a in cells)
+    entries = (Entry(s, p, None if a == "-" else a, d) for s, p, d, a in cells)
     return {entry.path: entry for entry in entries}
 
 
 def find_file(path: str) -> Path:
-    """Return a published file: from ``SKYFILL_DATA``, from the cache, or freshly downloaded.
+    """Return a published file: from ``SKYFILL_DATA``, from the cache, or newly downloaded.
 
     The checksum is verified in every case.
 
@@ -60,26 +63,26 @@ def find_file(path: str) -> Path:
     Returns
     -------
     pathlib.Path
-        Where the file is now.
+        Where the file is.
     """
     return find_entry(registry()[path])
 
 
 def find_entry(entry: Entry) -> Path:
-    """Return the file of an entry, verified; raise `CatalogError` when it cannot be had."""
+    """Return the verified file of an entry; raise `CatalogError` if it cannot be found."""
     for place in places(entry.path):
         if place.is_file():
             return _verified(place, entry)
     if entry.address is None:
         raise CatalogError(
-            f"{entry.path}: no public address is known; put the file into a folder and name that "
-            f"folder in the environment variable {DATA_VARIABLE}"
+            f"{entry.path}: no public address is known; put the file into a folder and set the "
+            f"environment variable {DATA_VARIABLE} to that folder"
         )
     return _download(entry, entry.address)
 
 
 def places(path: str) -> list[Path]:
-    """List where a file may lie, in the order in which it is looked for."""
+    """List where a file may be, in the order of the search."""
     folder = os.environ.get(DATA_VARIABLE)
     own = [Path(folder) / path] if folder else []
     return [*own, cache_folder() / path]
@@ -107,8 +110,8 @@ def _download(entry: Entry, address: str) -> Path:
         _pooch().retrieve(address, "sha256:" + entry.sha256, target.name, target.parent)
     except ValueError:
         raise CatalogError(
-            f"{entry.path}: what {address} gives has another checksum than it should have; "
-            f"it was not kept"
+            f"{entry.path}: the file at {address} does not have the expected checksum; it was "
+            f"not kept"
         ) from None
     except OSError as error:
         if error.filename is not None:
@@ -120,7 +123,7 @@ def _download(entry: Entry, address: str) -> Path:
 def _no_download(path: str, address: str, error: OSError) -> str:
     return (
         f"{path}: cannot be downloaded from {address} ({type(error).__name__}); try again, or "
-        f"put it into a folder and name that folder in the environment variable {DATA_VARIABLE}"
+        f"put it into a folder and set the environment variable {DATA_VARIABLE} to that folder"
     )
 
 

@@ -1,4 +1,4 @@
-"""When the MACHO-like survey looked at each of its fields, and how good the night was."""
+"""Visits of the MACHO-like survey to its fields, and the quality of each night."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from skyfill.datasets.field.bands import Array
-from skyfill.datasets.field.sky import DEC_SPAN, RA_SPAN
+from skyfill.datasets.field.colors import Array
+from skyfill.datasets.field.placement import DEC_SPAN, RA_SPAN
 
 FIRST_NIGHT, LAST_NIGHT = 48823, 51546  # modified Julian dates: July 1992 to January 2000
 VISITS = 720
@@ -25,9 +25,9 @@ class Cadence:
     times : array of shape (fields, visits)
         Modified Julian dates, ascending.
     noise : array of shape (fields, visits)
-        Factor on the photometric error: seeing, moon and clouds.
+        Factor on the photometric error: seeing, moonlight and clouds.
     shift : array of shape (fields, visits)
-        Offset of all magnitudes in a bad image, unknown to its error bars; mostly 0.
+        Offset of all magnitudes in a bad image, not included in its error bars; mostly 0.
     """
 
     times: Array
@@ -41,7 +41,7 @@ def draw_cadence(rng: Generator) -> Cadence:
     nights = np.arange(FIRST_NIGHT, LAST_NIGHT)
     clear = rng.random(len(nights)) < 0.75
     chance = np.where(clear, _season(nights), 0.0)
-    # The largest of exponential keys are a weighted draw without replacement (Efraimidis 2006).
+    # The smallest of exponential keys are a weighted draw without replacement (Efraimidis 2006).
     keys = rng.exponential(size=(shape[0], len(nights))) / np.maximum(chance, 1e-9)
     chosen = np.sort(np.argpartition(keys, VISITS, axis=1)[:, :VISITS], axis=1)
     times = nights[chosen] + rng.uniform(0.4, 0.8, shape)
@@ -57,13 +57,13 @@ def _season(night: NDArray[np.int_]) -> Array:
 
 
 def field_number(ra: Array, dec: Array) -> NDArray[np.int64]:
-    """Return the index of the survey's field at positions (degrees)."""
+    """Return the index of the field of the survey at positions (degrees)."""
     column, row = _grid(ra, dec, _FIELD_SIDE)
     return np.clip(row, 0, _ROWS - 1) * _COLUMNS + np.clip(column, 0, _COLUMNS - 1)
 
 
 def tile_number(ra: Array, dec: Array) -> NDArray[np.int64]:
-    """Return the number of the survey's tile at positions (degrees)."""
+    """Return the number of the tile of the survey at positions (degrees)."""
     column, row = _grid(ra, dec, _TILE_SIDE)
     return 1000 + row * 80 + column
 

@@ -1,4 +1,4 @@
-"""What a set of simulated objects is, before any survey looks at it."""
+"""A set of simulated objects, before any survey observes it."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from skyfill.datasets.field.bands import Array
+from skyfill.datasets.field.colors import Array
 
 CLASSES = ("NV", "QSO", "BE", "CEPH", "RRL", "EB", "LPV")
 DISTANCE_MODULUS = 18.48
@@ -26,7 +26,7 @@ class Population:
     magnitudes : array of shape (12, n)
         Mean apparent magnitudes in `BANDS`, at the object's distance, before dust.
     dust : array of shape (n,)
-        How much of the field's dust lies before the object, relative to the mean.
+        Dust in front of the object, relative to the mean of the field.
     teff, redshift, period, amplitude, tau, sigma : arrays of shape (n,)
         Temperature (K); period (days) and full amplitude in V (mag); time scale (days) and
         asymptotic standard deviation (mag) of a damped random walk; NaN where there is none.
@@ -52,7 +52,7 @@ class Population:
 
 
 def make(name: str, magnitudes: Array, **facts: Array | float) -> Population:
-    """Build the objects of one class; facts that are not given are NaN (mode 0, dust 1)."""
+    """Build the objects of one class; missing facts are NaN (mode 0, dust 1)."""
     n = magnitudes.shape[1]
     plain: dict[str, Any] = {"mode": 0, "dust": 1.0} | facts
     columns = {
@@ -66,7 +66,7 @@ def make(name: str, magnitudes: Array, **facts: Array | float) -> Population:
 
 
 def concatenate(parts: list[Population]) -> Population:
-    """Put populations one after the other."""
+    """Concatenate populations."""
     return Population(
         *(
             np.concatenate([getattr(part, field.name) for part in parts], axis=-1)
@@ -76,11 +76,11 @@ def concatenate(parts: list[Population]) -> Population:
 
 
 def draw_luminosity(n: int, rng: Generator, *, slope: float, span: tuple[float, float]) -> Array:
-    """Draw magnitudes from a luminosity function that grows as ``10 ** (slope * magnitude)``."""
+    """Draw magnitudes from a luminosity function ``10 ** (slope * magnitude)``."""
     low, high = sorted(10 ** (slope * end) for end in span)
     return np.log10(rng.uniform(low, high, n)) / slope
 
 
 def jitter_colors(n: int, rng: Generator, scatter: float) -> Array:
-    """Draw what composition and geometry add to each band's magnitude, shape (12, n)."""
+    """Draw the scatter of magnitudes from composition and geometry, shape (12, n)."""
     return rng.normal(0.0, scatter, (12, n))

@@ -1,12 +1,12 @@
-"""How each class varies: deviations of the V magnitude from its mean, object by epoch."""
+"""Variation of each class: deviation of V from its mean, for each object and epoch."""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.random import Generator
 
-from skyfill.datasets.field.bands import Array
 from skyfill.datasets.field.cadence import FIRST_NIGHT, LAST_NIGHT
+from skyfill.datasets.field.colors import Array
 from skyfill.datasets.field.population import CLASSES, Population
 
 _GRID = np.linspace(0.0, 1.0, 128, endpoint=False)
@@ -50,17 +50,17 @@ def damped_random_walk(times: Array, tau: Array, sigma: Array, rng: Generator) -
 
 
 def still(objects: Population, times: Array, rng: Generator) -> Array:
-    """Keep the magnitude."""
+    """Do not vary."""
     return np.zeros_like(times)
 
 
 def quasar(objects: Population, times: Array, rng: Generator) -> Array:
-    """Walk at random, pulled back to the mean."""
+    """Vary as a damped random walk."""
     return damped_random_walk(times, objects.tau, objects.sigma, rng)
 
 
 def be_star(objects: Population, times: Array, rng: Generator) -> Array:
-    """Drift, and brighten in outbursts that rise fast and fade slowly."""
+    """Drift, with outbursts that rise fast and fade slowly."""
     drift = damped_random_walk(times, objects.tau, objects.sigma, rng)
     n = len(objects)
     for slot in range(_OUTBURSTS):
@@ -80,13 +80,13 @@ def _outburst(times: Array, rng: Generator) -> Array:
 
 
 def cycles(objects: Population, times: Array, rng: Generator) -> Array:
-    """Count the cycles of each periodic object at each time, from a random zero point."""
+    """Count the cycles of each periodic object from a random zero point."""
     start = rng.random((len(objects), 1))
     return (times - FIRST_NIGHT) / objects.period[:, None] + start
 
 
 def _sawtooth(strength: Array, phase: Array) -> Array:
-    """Add harmonics (n, 5) that fade slowly and brighten fast; full amplitude 1, mean 0."""
+    """Sum harmonics (n, 5) to a slow decline and a fast rise; full amplitude 1, mean 0."""
     grid = _harmonics(strength, np.broadcast_to(_GRID, (len(strength), len(_GRID))))
     return np.asarray(_harmonics(strength, phase) / np.ptp(grid, axis=1)[:, None])
 
@@ -100,7 +100,7 @@ def _harmonics(strength: Array, phase: Array) -> Array:
 
 
 def cepheid(objects: Population, times: Array, rng: Generator) -> Array:
-    """Pulsate; the second harmonic all but vanishes near ten days (Hertzsprung progression)."""
+    """Pulsate; the second harmonic nearly vanishes at ten days (Hertzsprung progression)."""
     strength = _CEPHEID[objects.mode] * rng.uniform(0.85, 1.15, (len(objects), 5))
     near_ten = np.exp(-(((np.log10(objects.period) - 1.0) / 0.12) ** 2))
     strength[:, 1] *= 1 - 0.75 * near_ten
@@ -114,7 +114,7 @@ def rr_lyrae(objects: Population, times: Array, rng: Generator) -> Array:
 
 
 def eclipsing(objects: Population, times: Array, rng: Generator) -> Array:
-    """Eclipse twice per orbit; the stars of contact binaries are also stretched."""
+    """Eclipse twice per orbit; the stars of contact binaries are also distorted."""
     n, contact = len(objects), objects.mode[:, None] == 1
     phase = cycles(objects, times, rng)
     wide = np.where(contact, rng.uniform(0.09, 0.13, (n, 1)), rng.uniform(0.02, 0.07, (n, 1)))
@@ -154,7 +154,7 @@ _SIGNALS: dict[str, Callable[[Population, Array, Generator], Array]] = {
 
 
 def deviations(objects: Population, times: Array, rng: Generator) -> Array:
-    """Return how far each object is from its mean V magnitude at each time, shape (n, t)."""
+    """Return the deviation of each object from its mean V at each time, shape (n, t)."""
     result = np.zeros_like(times)
     for kind, name in enumerate(CLASSES):
         rows = np.flatnonzero(objects.kind == kind)

@@ -1,23 +1,26 @@
-"""A simulated LMC field: the catalogs that surveys would publish of it, and the truth."""
+"""A simulated LMC field: the catalogues that surveys would publish, and the truth."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.random import SeedSequence, default_rng
 from numpy.typing import NDArray
 
-from skyfill.catalog import Table
+from skyfill.catalog import Reason, Role, Table
 from skyfill.datasets.field.draw import FRACTIONS, draw_counts, draw_population
-from skyfill.datasets.field.lightcurves import record
-from skyfill.datasets.field.names import macho_names
+from skyfill.datasets.field.observing import SURVEYS, Observation, SurveyModel, observe
+from skyfill.datasets.field.placement import Sky, place
 from skyfill.datasets.field.population import CLASSES
-from skyfill.datasets.field.sky import Sky, place
-from skyfill.datasets.field.surveys import SURVEYS, Observation, observe
+from skyfill.datasets.field.recording import record
 from skyfill.datasets.field.tables import (
     candidate_table,
     counterpart_rows,
     light_curve_table,
+    macho_names,
     macho_table,
     survey_table,
     truth_table,
@@ -26,29 +29,29 @@ from skyfill.errors import DataError
 
 # Pichara & Protopapas (2013), number of objects per class of the training set.
 TRAINING_COUNTS = dict(zip(CLASSES, (1136, 45, 76, 70, 69, 100, 337), strict=True))
-# Objects drawn for each that is wanted: a third of the binaries have entries in SAGE and UBVI.
+# Objects drawn per wanted object: a third of the binaries have entries in SAGE and UBVI.
 _OVERSAMPLING = 6
 _STREAMS = ("population", "sky", *SURVEYS, "macho", "candidates", "light_curves")
 
 
 @dataclass(frozen=True)
 class Field:
-    """What was published of a field, and the truth about it.
+    """The published catalogues of a field, and the truth.
 
     Attributes
     ----------
     macho : Table
-        Base catalog: every object, with mean V and R.
+        Base catalogue: every object, with mean V and R.
     sage, two_mass, ubvi : Table
-        Catalogs of three surveys, with their own identifiers and positions.
+        Catalogues of three surveys, with their own identifiers and positions.
     truth : Table
-        Class, true magnitudes, period and so on, and the identifiers in each catalog.
+        Class, true magnitudes, period and so on, and the identifiers in each catalogue.
     candidates : Table
-        Quasar candidates of an earlier search.
+        Quasar candidates from an earlier search.
     light_curves : Table or None
         All measurements of the base survey: id, band, time, mag, err.
     seed : int
-        The seed that gives this field again.
+        The seed that reproduces this field.
     """
 
     macho: Table
@@ -74,21 +77,21 @@ def simulate_field(
     Parameters
     ----------
     n_objects : int
-        Number of objects in the base catalog.
+        Number of objects in the base catalogue.
     seed : int
         The same seed gives the same field, bit for bit.
     light_curves : bool
-        Also simulate some five hundred epochs in two bands for every object.
+        Also simulate about five hundred epochs in two bands for every object.
     fractions : mapping from class to share, optional
-        Shares of the classes; by default nearly all objects keep still, as in the sky.
+        Shares of the classes; by default nearly all objects are constant, as in the sky.
     part : int
-        To make a field of billions piece by piece: parts of one seed differ in their objects
-        and identifiers.
+        To build a field of billions of objects in parts: parts of one seed differ in their
+        objects and identifiers.
 
     Returns
     -------
     Field
-        Tables of the base catalog, three surveys, the truth and a list of candidates.
+        Tables of the base catalogue, three surveys, the truth and a list of candidates.
 
     Examples
     --------
@@ -109,10 +112,10 @@ def simulate_field(
 
 
 def simulate_training_set(*, seed: int = 0, light_curves: bool = False) -> Field:
-    """Simulate the paper's training set: 1833 labelled objects that SAGE and UBVI have seen.
+    """Simulate the training set of the paper: 1833 labeled objects observed by SAGE and UBVI.
 
-    The class counts are those of Pichara & Protopapas (2013); gaps come from the limits and
-    footprints of the surveys and amount to about the paper's.
+    The class counts are those of Pichara & Protopapas (2013). The gaps come from the limits and
+    footprints of the surveys; there are about as many as in the paper.
 
     Examples
     --------
@@ -139,7 +142,7 @@ def _check(n_objects: int, seed: int, part: int) -> None:
 
 
 def _streams(seed: int, part: int) -> dict[str, SeedSequence]:
-    """Give each concern its own random numbers, so that one does not shift the others."""
+    """Give each part of the simulation its own random numbers, independent of the others."""
     children = SeedSequence(seed, spawn_key=(part,)).spawn(len(_STREAMS))
     return dict(zip(_STREAMS, children, strict=True))
 
@@ -151,7 +154,7 @@ def _observe_all(sky: Sky, streams: dict[str, SeedSequence]) -> dict[str, Observ
 
 
 def _labelled(sky: Sky, seen: dict[str, Observation]) -> NDArray[np.intp]:
-    """Choose the first objects of each class that both SAGE and UBVI have."""
+    """Choose the first objects of each class that are in both SAGE and UBVI."""
     n = len(sky.ra)
     known = (counterpart_rows(seen["sage"], n) >= 0) & (counterpart_rows(seen["ubvi"], n) >= 0)
     kind = sky.population.kind
@@ -182,3 +185,62 @@ def _publish(
         two_mass=both["two_mass"][0],
         ubvi=both["ubvi"][0],
     )
+
+
+def join_by_truth(field: Field) -> Table:
+    """Join the base catalogue with the three surveys by true identity, as a perfect match would.
+
+    Parameters
+    ----------
+    field : Field
+        From `simulate_field` or `simulate_training_set`.
+
+    Returns
+    -------
+    Table
+        One row per object of the base catalogue: id, class, position, its V and R as ``V_macho``
+        and ``R_macho``, and the magnitudes of the surveys with errors, limits and the reasons of
+        their gaps.
+
+    Examples
+    --------
+    >>> table = join_by_truth(simulate_training_set())
+    >>> len(table), table.info("class").role
+    (1833, <Role.LABEL: 'label'>)
+    >>> table.column("V").null_count
+    0
+    """
+    table = _base(field)
+    for name, survey in SURVEYS.items():
+        table = _with_survey(table, field, survey=survey, rows=_rows(field, name))
+    return table.with_meta(**{**field.truth.meta, "name": "simulated"})
+
+
+def _base(field: Field) -> Table:
+    names = {"V": "V_macho", "e_V": "e_V_macho", "R": "R_macho", "e_R": "e_R_macho"}
+    arrow = field.macho.arrow.rename_columns([names.get(n, n) for n in field.macho.names])
+    table = Table(arrow).with_info("e_V_macho", of="V_macho").with_info("e_R_macho", of="R_macho")
+    return table.with_column("class", field.truth.column("class"), field.truth.info("class"))
+
+
+def _rows(field: Field, name: str) -> pa.Array:
+    """Return the row of each object in the catalogue of a survey, or null."""
+    known = getattr(field, name).column("id").combine_chunks()
+    return pc.index_in(field.truth.column(f"id_{name}").combine_chunks(), known, skip_nulls=True)
+
+
+def _with_survey(table: Table, field: Field, *, survey: SurveyModel, rows: pa.Array) -> Table:
+    catalog: Table = getattr(field, survey.name)
+    for column in catalog.names:
+        if catalog.info(column).role in (Role.FEATURE, Role.ERROR, Role.LIMIT):
+            values = catalog.column(column).take(rows)
+            table = table.with_column(column, values, catalog.info(column))
+    for k, band in enumerate(survey.bands):
+        inside = survey.footprints[k].contains(*table.numbers("ra", "dec").T)
+        absent = np.where(inside, str(Reason.UNMATCHED), str(Reason.UNCOVERED))
+        table = table.with_reasons(band, _reasons(catalog.reasons(band).take(rows), rows, absent))
+    return table
+
+
+def _reasons(inside: pa.Array, rows: pa.Array, absent: Any) -> pa.Array:
+    return pc.if_else(pc.is_null(rows), pa.array(absent, pa.string()), inside)

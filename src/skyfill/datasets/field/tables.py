@@ -1,19 +1,20 @@
-"""The simulated catalogs as tables with units, UCDs, descriptions, roles and reasons."""
+"""The simulated catalogues as tables with units, UCDs, descriptions, roles and reasons."""
 
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from skyfill.catalog import ColumnInfo, Reason, Role, Table
-from skyfill.datasets.field.bands import BANDS, Array
-from skyfill.datasets.field.lightcurves import COLORS, LightCurves
-from skyfill.datasets.field.names import position_names
+from skyfill.datasets.field.cadence import field_number, tile_number
+from skyfill.datasets.field.colors import BANDS, Array
+from skyfill.datasets.field.observing import UNDETECTED, Observation, SurveyModel
+from skyfill.datasets.field.placement import Sky, add_light, shift_positions
 from skyfill.datasets.field.population import CLASSES
-from skyfill.datasets.field.sky import Sky, add_light, move
-from skyfill.datasets.field.surveys import UNDETECTED, Observation, Survey
+from skyfill.datasets.field.recording import COLORS, Measurements
 
 CITATION = (
     "Simulated by skyfill after the surveys of Pichara & Protopapas (2013), ApJ 777, 83; "
@@ -34,12 +35,12 @@ _TRUTH = {
     "tau": ("d", "Time scale of the damped random walk"),
     "sigma": ("mag", "Standard deviation of the damped random walk"),
 }
-# Position error and calibration error of the base catalog.
+# Position error and calibration error of the base catalogue.
 _MACHO_SCATTER_ARCSEC, _MACHO_ERROR = 0.3, 0.015
 
 
-def survey_table(survey: Survey, seen: Observation) -> Table:
-    """Make a survey's catalog; each band has its error, its limit and the reasons of its gaps."""
+def survey_table(survey: SurveyModel, seen: Observation) -> Table:
+    """Make the catalogue of a survey; each band has errors, limits and reasons of gaps."""
     columns: dict[str, Any] = {"id": _survey_names(survey, seen), "ra": seen.ra, "dec": seen.dec}
     info = {"id": _IDENTIFIER, **_POSITION}
     for k, band in enumerate(survey.bands):
@@ -56,7 +57,7 @@ def _kept_limit(seen: Observation, k: int) -> Array:
     return np.where(seen.gaps[k] == UNDETECTED, seen.limits[k], np.nan)
 
 
-def _survey_names(survey: Survey, seen: Observation) -> Any:
+def _survey_names(survey: SurveyModel, seen: Observation) -> Any:
     if survey.name == "ubvi":
         return 1 + np.arange(len(seen.ra))
     prefix = {"sage": "SAGE J", "two_mass": ""}[survey.name]
@@ -77,10 +78,10 @@ def _band_info(band: str) -> dict[str, ColumnInfo]:
 
 
 def macho_table(sky: Sky, names: pa.Array, rng: Generator) -> Table:
-    """Make the base catalog: mean magnitudes in V and R of every object, neighbors included."""
+    """Make the base catalogue: mean V and R of every object, neighbors included."""
     columns: dict[str, Any] = {"id": names}
     shift = rng.normal(0.0, _MACHO_SCATTER_ARCSEC, (2, len(sky.ra)))
-    columns["ra"], columns["dec"] = move(sky.ra, sky.dec, shift)
+    columns["ra"], columns["dec"] = shift_positions(sky.ra, sky.dec, shift)
     info = {"id": _IDENTIFIER, **_POSITION}
     for band in ("V", "R"):
         mean = _blended(sky, BANDS.index(band))
@@ -97,7 +98,7 @@ def _blended(sky: Sky, band: int) -> Array:
 
 
 def truth_table(sky: Sky, names: pa.Array, entries: dict[str, tuple[Table, Observation]]) -> Table:
-    """Make the table of what is true: no column of it is a feature."""
+    """Make the table of the truth, in which no column is a feature."""
     n = len(sky.ra)
     kind = pa.array(CLASSES).take(pa.array(sky.population.kind))
     columns: dict[str, Any] = {"id": names, "class": kind, "ra": sky.ra, "dec": sky.dec}
@@ -121,14 +122,14 @@ def _counterparts(table: Table, seen: Observation, n: int) -> pa.Array:
 
 
 def counterpart_rows(seen: Observation, n: int) -> NDArray[np.int64]:
-    """Return for each of n objects its row in a survey's catalog; -1 where it has none."""
+    """Return the row of each of n objects in the catalogue of a survey, or -1."""
     entry = np.full(n, -1)
     own = np.flatnonzero(~seen.is_neighbor)
     entry[seen.source[own]] = own
     return entry
 
 
-def light_curve_table(curves: LightCurves, names: pa.Array) -> Table:
+def light_curve_table(curves: Measurements, names: pa.Array) -> Table:
     """Make the long table of all measurements."""
     columns = {
         "id": names.take(pa.array(curves.source)),
@@ -150,8 +151,8 @@ def light_curve_table(curves: LightCurves, names: pa.Array) -> Table:
 def candidate_table(sky: Sky, names: pa.Array, rng: Generator) -> Table:
     """Make a list of quasar candidates as an earlier search would publish it.
 
-    It finds four quasars in five, takes some variable stars and a few others for quasars, and
-    calls strong what is mostly right.
+    It finds four in five quasars, mistakes some variable stars and a few others for quasars, and
+    marks mostly correct ones as strong.
     """
     chance = {"NV": 0.0004, "QSO": 0.80, "BE": 0.15, "CEPH": 0.0, "RRL": 0.01, "EB": 0.02}
     strong = {"QSO": 0.75}
@@ -159,7 +160,7 @@ def candidate_table(sky: Sky, names: pa.Array, rng: Generator) -> Table:
     taken = rng.random(len(kind)) < np.array([chance.get(c, 0.005) for c in CLASSES])[kind]
     rows = np.flatnonzero(taken)
     sure = np.array([strong.get(name, 0.06) for name in CLASSES])[kind[rows]]
-    ra, dec = move(sky.ra[rows], sky.dec[rows], rng.normal(0.0, 0.3, (2, len(rows))))
+    ra, dec = shift_positions(sky.ra[rows], sky.dec[rows], rng.normal(0.0, 0.3, (2, len(rows))))
     columns = {
         "id": names.take(pa.array(rows)),
         "ra": ra.round(5),
@@ -173,3 +174,61 @@ def candidate_table(sky: Sky, names: pa.Array, rng: Generator) -> Table:
 
 def _meta(name: str) -> dict[str, str]:
     return {"name": name, "citation": CITATION}
+
+
+def macho_names(ra: Array, dec: Array, first: int) -> pa.Array:
+    """Name objects ``field.tile.sequence``; the sequence starts at `first`.
+
+    Examples
+    --------
+    >>> macho_names(np.array([80.0]), np.array([-69.0]), 7).to_pylist()
+    ['35.3035.7']
+    """
+    sequence = first + np.arange(len(ra))
+    numbers = (1 + field_number(ra, dec), tile_number(ra, dec), sequence)
+    return _join([_digits(number, 1) for number in numbers], ".")
+
+
+def position_names(prefix: str, ra: Array, dec: Array) -> pa.Array:
+    """Name southern sources by their position, ``HHMMSSss-DDMMSSs``.
+
+    Examples
+    --------
+    >>> position_names("", np.array([80.5]), np.array([-69.25])).to_pylist()
+    ['05220000-6915000']
+    """
+    hours = np.floor((ra % 360) * 24000 + 1e-6).astype(np.int64)
+    degrees = np.floor(np.abs(dec) * 36000 + 1e-6).astype(np.int64)
+    parts = [
+        *_sexagesimal(hours, 100),
+        np.full(len(ra), "-", dtype=object),
+        *_sexagesimal(degrees, 10),
+    ]
+    return _distinct(_join([np.full(len(ra), prefix, dtype=object), *parts], ""))
+
+
+def _distinct(names: pa.Array) -> pa.Array:
+    """Distinguish sources at one position by a letter: the second becomes ``...B``."""
+    codes = names.dictionary_encode().indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    first = np.r_[True, np.diff(codes[order]) != 0][: len(codes)]
+    start = np.maximum.accumulate(np.where(first, np.arange(len(codes)), 0))
+    rank = np.empty(len(codes), dtype=np.int64)
+    rank[order] = np.arange(len(codes)) - start
+    letters = pa.array(["", *"BCDEFGHIJKLMNOPQRSTUVWXYZ"])
+    return _join([names, letters.take(pa.array(rank))], "")
+
+
+def _sexagesimal(total: NDArray[np.int64], fraction: int) -> list[Any]:
+    whole, rest = np.divmod(total, 3600 * fraction)
+    minutes, seconds = np.divmod(rest, 60 * fraction)
+    width = 1 + len(str(fraction))
+    return [_digits(whole, 2), _digits(minutes, 2), _digits(seconds, width)]
+
+
+def _digits(numbers: NDArray[np.int64], width: int) -> pa.Array:
+    return pc.utf8_lpad(pa.array(numbers).cast(pa.string()), width, "0")
+
+
+def _join(parts: list[Any], separator: str) -> pa.Array:
+    return pc.binary_join_element_wise(*(pa.array(part, pa.string()) for part in parts), separator)

@@ -1,4 +1,4 @@
-"""Write a simulated field as the surveys would publish it: every file in another format."""
+"""Write a simulated field as the surveys would publish it, in different formats."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from skyfill.catalog import Provenance, Role, Table, write_table
+from skyfill.datasets.field.observing import SURVEYS
 from skyfill.datasets.field.simulate import Field
-from skyfill.datasets.field.surveys import SURVEYS
 
 FILES = {
     "macho": "macho.csv",
@@ -18,7 +18,7 @@ FILES = {
     "candidates": "candidates.csv",
     "light_curves": "light_curves.parquet",
 }
-# What stands for a gap in the UBVI catalog, as in many a catalog of the time.
+# What stands for a gap in the UBVI catalogue, as in many catalogues of its time.
 SENTINEL, ERROR_SENTINEL = 99.999, 9.999
 # The schema that declares them to `read_table`.
 _UBVI_SCHEMA = f"""\
@@ -33,20 +33,20 @@ sentinels = [{ERROR_SENTINEL}]
 
 
 def write_field(field: Field, folder: str | Path) -> dict[str, Path]:
-    """Write the catalogs of a field, the truth and, with mocpy, the footprints.
+    """Write the catalogues of a field, the truth and, with mocpy, the footprints.
 
     Parameters
     ----------
     field : Field
-        What `simulate_field` or `simulate_training_set` gives.
+        From `simulate_field` or `simulate_training_set`.
     folder : str or path
-        Made when it does not exist; files in it are replaced.
+        Created if needed; files in it are replaced.
 
     Returns
     -------
     dict from name to path
-        CSV, FITS, VOTable and Parquet files; ``ubvi.csv`` writes gaps as 99.999 (errors 9.999)
-        and keeps no limits, ``ubvi.toml`` is the schema that declares these numbers.
+        CSV, FITS, VOTable and Parquet files; ``ubvi.csv`` has gaps as 99.999 (errors 9.999) and
+        no limits, and ``ubvi.toml`` is the schema that declares these numbers.
 
     Examples
     --------

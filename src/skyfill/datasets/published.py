@@ -1,4 +1,4 @@
-"""From a published text file to a table: parse and describe."""
+"""Tables from published text files: parse them and describe their columns."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,12 +10,12 @@ import pyarrow.csv as pv
 
 from skyfill.catalog import ColumnInfo, Role, Table
 
-# column -> (unit, description)
+# Unit and description, by column.
 Facts = Mapping[str, tuple[str | None, str | None]]
 
 
 def read_csv(path: Path, **types: pa.DataType) -> pa.Table:
-    """Read a plain CSV with a header, gzipped or not; lines may end with CR alone."""
+    """Read a plain CSV file with a header, gzipped or not; lines may end in CR only."""
     text = pa.input_stream(path, compression="detect").read()
     if b"\n" not in text:
         text = text.replace(b"\r", b"\n")
@@ -32,13 +32,13 @@ def make_table(
     name: str,
     citation: str,
 ) -> Table:
-    """Put columns, what is known about them and the citation together."""
+    """Build a table from columns, what is known about them, and the citation."""
     columns = dict(zip(arrow.column_names, arrow.columns, strict=True))
     return Table.from_columns(columns, info=info, meta={"name": name, "citation": citation})
 
 
 def features(names: Iterable[str], facts: Facts) -> dict[str, ColumnInfo]:
-    """Say that columns are features, with the units and descriptions that are known."""
+    """Describe features, with the units and descriptions that are known."""
     known = ((name, *facts.get(name, (None, None))) for name in names)
     return {
         name: ColumnInfo(unit=unit, description=words, role=Role.FEATURE)
@@ -47,39 +47,40 @@ def features(names: Iterable[str], facts: Facts) -> dict[str, ColumnInfo]:
 
 
 def errors(of: Mapping[str, str], facts: Facts) -> dict[str, ColumnInfo]:
-    """Say of which column each error column is the error."""
+    """Describe error columns, given the column to which each belongs."""
     return {
         name: ColumnInfo(facts[target][0], None, f"Error of {target}", Role.ERROR, target)
         for name, target in of.items()
     }
 
 
-def position(ra: str, dec: str, unit: str = "deg") -> dict[str, ColumnInfo]:
-    """Say which two columns are the position."""
-    return {
-        ra: ColumnInfo(unit, "pos.eq.ra;meta.main", "Right ascension", Role.POSITION),
-        dec: ColumnInfo(unit, "pos.eq.dec;meta.main", "Declination", Role.POSITION),
-    }
-
-
-def identifier(description: str | None = None) -> ColumnInfo:
-    """Say that a column identifies the object."""
-    return ColumnInfo(ucd="meta.id;meta.main", description=description, role=Role.IDENTIFIER)
-
-
-def label(description: str | None = None) -> ColumnInfo:
-    """Say that a column is the class."""
-    return ColumnInfo(ucd="src.class", description=description, role=Role.LABEL)
+def key_columns(
+    identifier: str,
+    label: str | None = None,
+    position: tuple[str, str] | None = None,
+    *,
+    unit: str = "deg",
+    words: str | None = None,
+) -> dict[str, ColumnInfo]:
+    """Describe the columns of identifiers (in `words`), classes and positions (in `unit`)."""
+    info = {identifier: ColumnInfo(None, "meta.id;meta.main", words, Role.IDENTIFIER)}
+    if label is not None:
+        info[label] = ColumnInfo(ucd="src.class", role=Role.LABEL)
+    if position is not None:
+        ra, dec = position
+        info[ra] = ColumnInfo(unit, "pos.eq.ra;meta.main", "Right ascension", Role.POSITION)
+        info[dec] = ColumnInfo(unit, "pos.eq.dec;meta.main", "Declination", Role.POSITION)
+    return info
 
 
 def recode(codes: Any, names: Mapping[int, str]) -> pa.Array:
-    """Replace whole numbers by the words that they stand for."""
+    """Replace integers by the words that they stand for."""
     keys, words = pa.array(list(names)), pa.array(list(names.values()))
     return words.take(pc.index_in(pc.cast(codes, pa.int64()), keys))
 
 
 def drop_duplicates(arrow: pa.Table) -> pa.Table:
-    """Keep the first of rows that are equal in every column."""
+    """Keep the first of rows that agree in every column."""
     numbered = arrow.append_column("row", pa.array(range(len(arrow))))
     first = numbered.group_by(arrow.column_names).aggregate([("row", "min")])["row_min"]
     return arrow.take(first.combine_chunks().sort())

@@ -1,4 +1,4 @@
-"""Twelve bands from U to 8 micron: names, dust, and the colors of stars and quasars."""
+"""Twelve bands from U to 8 micron: extinction, and the colors of stars and quasars."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,7 @@ _QUASARS = np.array(
 
 
 def minus_v(colors: Array) -> Array:
-    """Turn eleven colors into the twelve magnitudes minus V.
+    """Convert eleven colors to the twelve magnitudes minus V.
 
     Parameters
     ----------
@@ -84,16 +84,16 @@ def star_colors(teff: Array) -> Array:
     Parameters
     ----------
     teff : array of shape (n,)
-        Effective temperatures in K; beyond 2700 to 35000 K the end of the table is kept.
+        Effective temperatures in K; outside 2700 to 35000 K the ends of the table apply.
 
     Returns
     -------
     array of shape (12, n)
-        Magnitude minus V, a row for each of `BANDS`.
+        Magnitude minus V, one row for each of `BANDS`.
 
     Examples
     --------
-    A star of 9500 K has nearly the color of Vega.
+    A star of 9500 K has nearly the colors of Vega.
 
     >>> float(abs(star_colors(np.array([9500.0]))).max())
     0.02
@@ -107,5 +107,5 @@ def quasar_colors(redshift: Array) -> Array:
 
 
 def log_wavelength_over_v() -> Array:
-    """Return log10 of wavelength over V's as a column, shape (12, 1)."""
+    """Return log10 of the wavelength relative to V, shape (12, 1)."""
     return np.asarray(np.log10(WAVELENGTH_MICRON / WAVELENGTH_MICRON[2])[:, None])

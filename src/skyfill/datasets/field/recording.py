@@ -6,27 +6,27 @@ import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import NDArray
 
-from skyfill.datasets.field.bands import BANDS, Array
 from skyfill.datasets.field.cadence import Cadence, draw_cadence, field_number
+from skyfill.datasets.field.colors import BANDS, Array
+from skyfill.datasets.field.observing import BAND_AMPLITUDE, measure, photometric_error
+from skyfill.datasets.field.placement import Sky, add_light
 from skyfill.datasets.field.population import CLASSES
 from skyfill.datasets.field.signals import deviations
-from skyfill.datasets.field.sky import Sky, add_light
-from skyfill.datasets.field.surveys import BAND_AMPLITUDE, measure, photometric_error
 
 COLORS = ("blue", "red")
 _BANDS = (BANDS.index("V"), BANDS.index("R"))
-# Of one image: five-sigma limit, and share of the visits that give a measurement.
+# Five-sigma limit of one image, and share of the visits that yield a measurement.
 LIMITS = (20.1, 19.8)
 _KEPT = (0.76, 0.70)
 _FLOOR = 0.015
-# Known stars are measured where they are known to be, also below the limit of detection.
+# Known stars are measured at their positions, even below the detection limit.
 _BELOW_LIMIT = 1.0
 _OUTLIERS = 0.007
 _OBJECTS_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
-class LightCurves:
+class Measurements:
     """A long table of measurements, sorted by object, band and time.
 
     Attributes
@@ -46,8 +46,8 @@ class LightCurves:
     errors: NDArray[np.float32]
 
 
-def record(sky: Sky, seed: SeedSequence) -> LightCurves:
-    """Record both bands of every object; objects are drawn in blocks with a seed each."""
+def record(sky: Sky, seed: SeedSequence) -> Measurements:
+    """Record both bands of every object, in blocks of objects with a seed each."""
     n = len(sky.ra)
     starts = range(0, max(n, 1), _OBJECTS_AT_ONCE)
     blocks = [np.arange(start, min(start + _OBJECTS_AT_ONCE, n)) for start in starts]
@@ -62,7 +62,7 @@ def record(sky: Sky, seed: SeedSequence) -> LightCurves:
 
 def _record_block(
     sky: Sky, rows: NDArray[np.intp], cadence: Cadence, *, rng: Generator
-) -> LightCurves:
+) -> Measurements:
     field = field_number(sky.ra[rows], sky.dec[rows])
     times = cadence.times[field]
     signal = deviations(sky.population.take(rows), times, rng)
@@ -78,7 +78,7 @@ def _record_block(
 
 
 def _blend(part: Sky, magnitudes: Array, band: int) -> Array:
-    """Add the light of neighbors, which hides part of the variation."""
+    """Add the flux of neighbors, which dilutes the variation."""
     magnitudes[part.host] = add_light(magnitudes[part.host], part.neighbors[band][:, None])
     return magnitudes
 
@@ -86,7 +86,7 @@ def _blend(part: Sky, magnitudes: Array, band: int) -> Array:
 def _measure(
     true: Array, color: int, night: tuple[Array, Array], *, rng: Generator
 ) -> tuple[Array, Array]:
-    """Return magnitudes and stated errors; NaN where the visit gave no measurement."""
+    """Return magnitudes and stated errors; NaN where the visit yielded no measurement."""
     noise, shift = night
     limit = np.array(LIMITS[color])
     wild = np.where(rng.random(true.shape) < _OUTLIERS, 8.0, 1.0)
@@ -98,10 +98,12 @@ def _measure(
     return np.where(lost, np.nan, measured), np.maximum(stated, 0.003)
 
 
-def _flatten(rows: NDArray[np.intp], times: Array, bands: list[tuple[Array, Array]]) -> LightCurves:
+def _flatten(
+    rows: NDArray[np.intp], times: Array, bands: list[tuple[Array, Array]]
+) -> Measurements:
     magnitudes, errors = (np.stack(pair, axis=1) for pair in zip(*bands, strict=True))
     source, color, visit = np.nonzero(~np.isnan(magnitudes))
-    return LightCurves(
+    return Measurements(
         source=rows[source],
         color=color.astype(np.int8),
         times=times[source, visit].round(5),
@@ -110,10 +112,10 @@ def _flatten(rows: NDArray[np.intp], times: Array, bands: list[tuple[Array, Arra
     )
 
 
-def _concatenate(parts: list[LightCurves]) -> LightCurves:
-    return LightCurves(
+def _concatenate(parts: list[Measurements]) -> Measurements:
+    return Measurements(
         *(
             np.concatenate([getattr(part, field.name) for part in parts])
-            for field in fields(LightCurves)
+            for field in fields(Measurements)
         )
     )

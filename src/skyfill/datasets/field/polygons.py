@@ -1,4 +1,4 @@
-"""Parts of the sky that a survey has covered."""
+"""Parts of the sky that a survey covers, as polygons."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.datasets.field.bands import Array
+from skyfill.datasets.field.colors import Array
 from skyfill.errors import SkyfillError
+from skyfill.sky.sphere import unit_vectors
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class Polygons:
     polygons: tuple[tuple[tuple[float, float], ...], ...]
 
     def contains(self, ra: Array, dec: Array) -> NDArray[np.bool_]:
-        """Tell which positions (degrees) lie inside."""
-        position = unit_vectors(ra, dec)
+        """Select the positions (degrees) that lie inside."""
+        position = unit_vectors(ra, dec).T
         inside = np.zeros(len(ra), dtype=bool)
         for polygon in self.polygons:
             inside |= _is_inside(polygon, position)
@@ -54,21 +55,15 @@ def box(west: float, east: float, south: float, north: float) -> tuple[tuple[flo
 
 
 def square(center: tuple[float, float], side: float, angle: float) -> Sequence[Any]:
-    """Return the corners of a square of this side (degrees), turned by an angle (degrees)."""
+    """Return the corners of a square with this side, rotated by an angle (degrees)."""
     turn = np.deg2rad(angle) + np.arange(4) * np.pi / 2 + np.pi / 4
     reach = side / np.sqrt(2)
     ra = center[0] + reach * np.cos(turn) / np.cos(np.deg2rad(center[1]))
     return tuple(zip(ra.tolist(), (center[1] + reach * np.sin(turn)).tolist(), strict=True))
 
 
-def unit_vectors(ra: Array, dec: Array) -> Array:
-    """Return the directions of positions in degrees, shape (3, n)."""
-    lon, lat = np.deg2rad(ra), np.deg2rad(dec)
-    return np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
-
-
 def _is_inside(polygon: Sequence[tuple[float, float]], position: Array) -> NDArray[np.bool_]:
-    corners = unit_vectors(*np.array(polygon, dtype=float).T).T
+    corners = unit_vectors(*np.array(polygon, dtype=float).T)
     inside = np.ones(position.shape[1], dtype=bool)
     # Sums by hand: BLAS is slow for products as thin as these.
     for a, b, c in np.cross(corners, np.roll(corners, -1, axis=0)):

@@ -1,4 +1,4 @@
-"""Surveys of the field: depth, errors, footprint, beam and astrometry, and what they see."""
+"""Surveys of the field: depth, errors, footprint, beam and astrometry, and their catalogues."""
 
 from dataclasses import dataclass, fields, replace
 
@@ -6,15 +6,15 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from skyfill.datasets.field.bands import BANDS, Array
-from skyfill.datasets.field.footprint import Polygons, box, square
+from skyfill.datasets.field.colors import BANDS, Array
+from skyfill.datasets.field.placement import Sky, add_light, crowding, shift_positions
+from skyfill.datasets.field.polygons import Polygons, box, square
 from skyfill.datasets.field.population import CLASSES
-from skyfill.datasets.field.sky import Sky, add_light, crowding, move
 
 SEEN, UNDETECTED, UNCOVERED, REJECTED = range(4)
 # Five sigma at the limit.
 _ERROR_AT_LIMIT = 2.5 / np.log(10) / 5
-# A survey catches a variable at one moment: amplitude per band relative to V, by class.
+# Amplitude per band relative to V, by class: a survey sees a variable at one moment.
 _PULSATION = (1.30, 1.30, 1.00, 0.80, 0.65, 0.42, 0.34, 0.32, 0.30, 0.28, 0.28, 0.28)
 BAND_AMPLITUDE = {
     "NV": (0.0,) * 12,
@@ -30,23 +30,23 @@ _RMS = {"NV": 0.0, "QSO": 0.0, "BE": 0.3, "CEPH": 0.33, "RRL": 0.33, "EB": 0.18,
 
 
 @dataclass(frozen=True)
-class Survey:
-    """What a survey can see.
+class SurveyModel:
+    """What a survey can detect.
 
     Attributes
     ----------
     name : str
-        As in the names of its files.
+        As in its file names.
     bands : tuple of str
         Some of `BANDS`.
     limits, saturation : tuples of float
         Faintest (five sigma, uncrowded) and brightest magnitudes, per band.
     footprints : tuple of Polygons
-        Where it looked, per band.
+        Area covered, per band.
     floor : float
         Error of a bright star (mag).
     beam_arcsec, scatter_arcsec : float
-        Neighbors closer than the beam are not separated; error of a position.
+        Neighbors closer than the beam are not resolved; error of a position.
     offset_arcsec : pair of floats
         Systematic shift of its positions, east and north.
     """
@@ -63,25 +63,25 @@ class Survey:
 
     @property
     def footprint(self) -> Polygons:
-        """Everything that was looked at in at least one band."""
+        """Area covered in at least one band."""
         polygons = (p for footprint in self.footprints for p in footprint.polygons)
         return Polygons(tuple(dict.fromkeys(polygons)))
 
 
 @dataclass(frozen=True)
 class Observation:
-    """The entries of a survey's catalog.
+    """The entries of the catalogue of a survey.
 
     Attributes
     ----------
     source : int array of shape (m,)
-        The object behind each entry.
+        The object of each entry.
     is_neighbor : boolean array of shape (m,)
-        The entry is the object's neighbor, which this survey separates.
+        Whether the entry is a neighbor of the object, which this survey resolves.
     ra, dec : arrays of shape (m,)
         Measured positions (degrees).
     magnitudes, errors, limits : arrays of shape (k, m)
-        One row per band; NaN where nothing was measured; the limit at the place.
+        One row per band; NaN where nothing was measured; the local limit.
     gaps : int array of shape (k, m)
         `SEEN`, `UNDETECTED`, `UNCOVERED` or `REJECTED` (saturated).
     """
@@ -100,7 +100,7 @@ class Observation:
         return Observation(*(getattr(self, field.name)[..., rows] for field in fields(self)))
 
     def of_objects(self, kept: NDArray[np.intp], n: int) -> "Observation":
-        """Keep the entries of some of n objects, which are numbered anew in their order."""
+        """Keep the entries of some of n objects, which are renumbered in their order."""
         new = np.full(n, -1)
         new[kept] = np.arange(len(kept))
         entries = self.take(np.flatnonzero(new[self.source] >= 0))
@@ -119,7 +119,7 @@ _SHORT = Polygons((tuple(square((80.5, -69.0), 6.5, 22.0)),))
 _LONG = Polygons((tuple(square((80.6, -68.89), 6.5, 22.0)),))
 _SCANS = Polygons((box(68.0, 76.0, -73.5, -65.0), box(76.1, 92.0, -73.5, -65.0)))
 
-SAGE = Survey(
+SAGE = SurveyModel(
     name="sage",
     bands=BANDS[8:],
     limits=(18.4, 17.9, 14.4, 13.3),
@@ -130,7 +130,7 @@ SAGE = Survey(
     scatter_arcsec=0.25,
     offset_arcsec=(0.10, -0.15),
 )
-TWO_MASS = Survey(
+TWO_MASS = SurveyModel(
     name="two_mass",
     bands=BANDS[5:8],
     limits=(17.05, 16.6, 16.05),
@@ -141,7 +141,7 @@ TWO_MASS = Survey(
     scatter_arcsec=0.12,
     offset_arcsec=(0.0, 0.0),
 )
-UBVI = Survey(
+UBVI = SurveyModel(
     name="ubvi",
     bands=(*BANDS[:3], BANDS[4]),
     limits=(21.4, 24.2, 23.4, 21.5),
@@ -160,10 +160,10 @@ UBVI = Survey(
 SURVEYS = {survey.name: survey for survey in (SAGE, TWO_MASS, UBVI)}
 
 
-def observe(survey: Survey, sky: Sky, rng: Generator) -> Observation:
-    """Make the catalog that a survey would publish of this sky, sorted by right ascension.
+def observe(survey: SurveyModel, sky: Sky, rng: Generator) -> Observation:
+    """Make the catalogue that a survey would publish of this sky, sorted by right ascension.
 
-    An entry has at least one measured band; bands fainter than the limit at the place are gaps.
+    An entry has at least one measured band; bands fainter than the local limit are gaps.
     """
     (source, is_neighbor), (ra, dec), true = _separate(survey, sky, rng)
     limits = _local_limits(survey, ra, dec, rng)
@@ -173,7 +173,7 @@ def observe(survey: Survey, sky: Sky, rng: Generator) -> Observation:
     error *= 10 ** rng.normal(0.0, 0.04, error.shape)
     seen = gaps == SEEN
     scatter = rng.normal(0.0, survey.scatter_arcsec, (2, len(ra)))
-    ra, dec = move(ra, dec, scatter + np.array(survey.offset_arcsec)[:, None])
+    ra, dec = shift_positions(ra, dec, scatter + np.array(survey.offset_arcsec)[:, None])
     magnitudes, error = (np.where(seen, values, np.nan) for values in (magnitudes, error))
     entries = Observation(source, is_neighbor, ra, dec, magnitudes, error, limits, gaps)
     rows = np.flatnonzero(seen.any(axis=0))
@@ -181,29 +181,29 @@ def observe(survey: Survey, sky: Sky, rng: Generator) -> Observation:
 
 
 def photometric_error(magnitudes: Array, limits: Array, floor: float) -> Array:
-    """Return the error (mag) of a measurement: a floor, and a fifth of the light at the limit."""
+    """Return the error (mag) of a measurement: a floor, plus a fifth of the flux at the limit."""
     excess = np.minimum(magnitudes - limits, 2.0)
     return np.asarray(np.hypot(floor, _ERROR_AT_LIMIT * 10 ** (0.4 * excess)))
 
 
 def measure(true: Array, limits: Array, floor: float, *, kicks: Array) -> Array:
-    """Add noise to the light (not to its logarithm, which has no meaning below the noise).
+    """Add noise to fluxes (not to magnitudes, which are meaningless below the noise).
 
     Parameters
     ----------
     true, limits, kicks : arrays that broadcast together
-        True magnitudes, five-sigma limits, and errors in units of the standard deviation.
+        True magnitudes, five-sigma limits, and errors in standard deviations.
     floor : float
         Error of a bright star (mag).
 
     Returns
     -------
     array
-        Measured magnitudes; light that comes out negative is given as 7.5 mag below the limit.
+        Measured magnitudes; a negative flux becomes 7.5 mag fainter than the limit.
 
     Examples
     --------
-    A star at the limit whose error is -1 sigma loses a fifth of its light.
+    A star at the limit with an error of -1 sigma loses a fifth of its flux.
 
     >>> star = np.array([20.0])
     >>> measure(star, star, 0.0, kicks=-np.ones(1)).round(3)
@@ -215,16 +215,16 @@ def measure(true: Array, limits: Array, floor: float, *, kicks: Array) -> Array:
 
 
 def _separate(
-    survey: Survey, sky: Sky, rng: Generator
+    survey: SurveyModel, sky: Sky, rng: Generator
 ) -> tuple[tuple[NDArray[np.intp], NDArray[np.bool_]], tuple[Array, Array], Array]:
-    """Merge neighbors within the beam with their hosts; keep the others as sources."""
+    """Blend neighbors within the beam with their hosts; keep the others as sources."""
     bands = [BANDS.index(band) for band in survey.bands]
     now = sky.magnitudes[bands] + _moment(sky, bands, rng)
     near = np.hypot(*sky.shift) < survey.beam_arcsec
     blended, lone = sky.host[near], sky.host[~near]
     ra, dec = _centroids(sky, near, now[0])
     now[:, blended] = add_light(now[:, blended], sky.neighbors[bands][:, near])
-    far = move(sky.ra[lone], sky.dec[lone], sky.shift[:, ~near])
+    far = shift_positions(sky.ra[lone], sky.dec[lone], sky.shift[:, ~near])
     source = np.concatenate([np.arange(len(ra)), lone])
     place = np.concatenate([ra, far[0]]), np.concatenate([dec, far[1]])
     true = np.concatenate([now, sky.neighbors[bands][:, ~near]], axis=1)
@@ -232,17 +232,17 @@ def _separate(
 
 
 def _centroids(sky: Sky, near: NDArray[np.bool_], magnitude: Array) -> tuple[Array, Array]:
-    """Move blended sources towards their neighbor by its share of the light."""
+    """Move blended sources toward their neighbor by its share of the flux."""
     host = sky.host[near]
     neighbor = sky.neighbors[BANDS.index("V"), near]
     share = 1 / (1 + 10 ** (0.4 * (neighbor - magnitude[host])))
     ra, dec = sky.ra.copy(), sky.dec.copy()
-    ra[host], dec[host] = move(ra[host], dec[host], sky.shift[:, near] * share)
+    ra[host], dec[host] = shift_positions(ra[host], dec[host], sky.shift[:, near] * share)
     return ra, dec
 
 
 def _moment(sky: Sky, bands: list[int], rng: Generator) -> Array:
-    """Draw how far each object is from its mean when the survey looks, shape (k, n)."""
+    """Draw the deviation of each object from its mean at the time of the survey, shape (k, n)."""
     kind = sky.population.kind
     ratio = np.array([BAND_AMPLITUDE[name] for name in CLASSES])[:, bands]
     moment = rng.uniform(-np.sqrt(3), np.sqrt(3), len(kind)) * light_curve_rms(sky)
@@ -250,20 +250,20 @@ def _moment(sky: Sky, bands: list[int], rng: Generator) -> Array:
 
 
 def light_curve_rms(sky: Sky) -> Array:
-    """Return the standard deviation in time of each object's V magnitude."""
+    """Return the standard deviation in time of the V magnitude of each object."""
     share = np.array([_RMS[name] for name in CLASSES])[sky.population.kind]
     periodic = share * np.nan_to_num(sky.population.amplitude)
     return np.asarray(np.hypot(periodic, np.nan_to_num(sky.population.sigma)))
 
 
-def _local_limits(survey: Survey, ra: Array, dec: Array, rng: Generator) -> Array:
+def _local_limits(survey: SurveyModel, ra: Array, dec: Array, rng: Generator) -> Array:
     nominal = np.array(survey.limits)[:, None]
     crowded = 0.15 * survey.beam_arcsec * crowding(ra, dec)
     return nominal - crowded + rng.normal(0.0, 0.12, (len(survey.bands), len(ra)))
 
 
 def _gaps(
-    survey: Survey, magnitudes: Array, limits: Array, place: tuple[Array, Array]
+    survey: SurveyModel, magnitudes: Array, limits: Array, place: tuple[Array, Array]
 ) -> NDArray[np.int8]:
     gaps = np.where(magnitudes > limits, UNDETECTED, SEEN).astype(np.int8)
     gaps[magnitudes < np.array(survey.saturation)[:, None]] = REJECTED

@@ -1,4 +1,4 @@
-"""Where the objects are, the dust before them, and the neighbors that no survey separates."""
+"""Positions of the objects, dust in front of them, and neighbors that may be unresolved."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,9 +8,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from skyfill.datasets.field.bands import EXTINCTION, Array
+from skyfill.datasets.field.colors import EXTINCTION, Array
+from skyfill.datasets.field.draw import draw_still
 from skyfill.datasets.field.population import CLASSES, Population
-from skyfill.datasets.field.stars import draw_still
 
 # Right ascension and declination (degrees): the field, its center, the scale of the disk.
 RA_SPAN, DEC_SPAN = (70.0, 90.0), (-71.5, -66.5)
@@ -32,15 +32,15 @@ class Sky:
     ra, dec : arrays of shape (n,)
         True positions (degrees).
     reddening : array of shape (n,)
-        E(B-V) before each object (mag).
+        E(B-V) in front of each object (mag).
     magnitudes : array of shape (12, n)
         Mean apparent magnitudes behind the dust.
     host : int array of shape (m,)
-        Objects that have a neighbor.
+        Objects with a neighbor.
     shift : array of shape (2, m)
         Neighbor minus object, to the east and to the north (arcsec).
     neighbors : array of shape (12, m)
-        The neighbors' magnitudes.
+        Magnitudes of the neighbors.
     """
 
     population: Population
@@ -71,7 +71,7 @@ class Sky:
 
 
 def place(population: Population, rng: Generator) -> Sky:
-    """Give objects a place in the field, dust and, one in ten, a neighbor within the seeing."""
+    """Assign objects a position, dust and, for one in ten, a neighbor within the seeing."""
     n = len(population)
     ra, dec = _positions(population, rng)
     reddening = _reddening(population.dust, rng)
@@ -84,12 +84,12 @@ def place(population: Population, rng: Generator) -> Sky:
 
 
 def _keep_fainter(magnitudes: Array) -> Array:
-    # A neighbor brighter than this would be an entry of its own in the base catalog.
+    # A brighter neighbor would be a separate entry in the base catalogue.
     return np.asarray(magnitudes + np.maximum(18.5 - magnitudes[2], 0.0))
 
 
 def _positions(population: Population, rng: Generator) -> tuple[Array, Array]:
-    """Draw from a disk that fills part of the field; quasars lie anywhere behind it."""
+    """Draw from a disk that fills part of the field; quasars are anywhere behind it."""
     anywhere = population.kind == CLASSES.index("QSO")
     spans = (RA_SPAN, DEC_SPAN)
     axes = zip(spans, CENTER, _SCALE, strict=True)
@@ -118,18 +118,18 @@ def _shifts(n: int, rng: Generator) -> Array:
     return np.asarray(radius * np.stack([np.cos(angle), np.sin(angle)]))
 
 
-def move(ra: Array, dec: Array, shift: Array) -> tuple[Array, Array]:
+def shift_positions(ra: Array, dec: Array, shift: Array) -> tuple[Array, Array]:
     """Move positions (degrees) by small shifts to the east and north (arcsec)."""
     moved = ra + shift[0] / 3600 / np.cos(np.deg2rad(dec))
     return moved, dec + shift[1] / 3600
 
 
 def crowding(ra: Array, dec: Array) -> Array:
-    """Return the crowding at positions (degrees): 1 in the middle of the bar, 0 far out."""
+    """Return the crowding at positions (degrees): 1 at the center of the bar, 0 far out."""
     x = (ra - CENTER[0]) * np.cos(np.deg2rad(CENTER[1])) / 2.0
     return np.asarray(np.exp(-(x**2) - ((dec - CENTER[1]) / 0.8) ** 2))
 
 
 def add_light(first: Any, second: Any) -> Any:
-    """Add the light of two magnitudes."""
+    """Add the fluxes of two magnitudes."""
     return first - 2.5 * np.log10(1.0 + 10 ** (0.4 * (first - second)))
