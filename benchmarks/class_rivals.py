@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 
 from rivals import AbsentError
 from skyfill.classify import CatalogClassifier
-from skyfill.evaluate.class_methods import FilledClassifier
+from skyfill.evaluate import FilledClassifier
 from skyfill.impute import (
     ForestImputer,
     GaussianMixtureImputer,

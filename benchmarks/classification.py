@@ -22,7 +22,6 @@ from rivals import AbsentError
 from skyfill.classify.training_set import label_texts, read_labels
 from skyfill.evaluate import hide_cells
 from skyfill.evaluate.class_comparison import ClassComparison, OutOfFold
-from skyfill.evaluate.class_tables import class_table
 from skyfill.evaluate.classification import cross_validate
 
 SCORES = {"macro_f": "macro F1", "weighted_f": "weighted F1", "log_loss": "log loss", "ece": "ECE"}
@@ -149,7 +148,7 @@ def main():
         for name, rows in table.rows.items():
             report(f"{table.title}: {name} objects", found.subset(rows))
         if key == "field":
-            print(class_table(found))
+            print(found.class_table())
     if options.rows:
         speed(options)
 

@@ -22,8 +22,7 @@ import numpy as np
 
 from report import header, print_table
 from rivals import RIVALS, TITLES, AbsentError, rivals
-from skyfill.evaluate import compare_imputers, hide_blocks, hide_cells, hide_faint
-from skyfill.evaluate.comparison import Comparison
+from skyfill.evaluate import Comparison, compare_imputers, hide_blocks, hide_cells, hide_faint
 from survey_tables import TABLES, macho
 
 PAPER = {

@@ -71,7 +71,8 @@ def test_logarithms_change_a_column(run, catalog):
 
 
 @pytest.mark.parametrize(
-    "mask", [["--mask", "faint"], ["--mask", "blocks", "--group", "V,I", "--group", "period"]]
+    "mask",
+    [["--mask", "faint"], ["--mask", "blocks", "--survey", "optical=V,I", "--survey", "period"]],
 )
 def test_other_masks_run(run, catalog, mask):
     done = run(catalog, *QUICK, *mask)
@@ -91,12 +92,12 @@ def test_a_figure_is_written(run, catalog, tmp_path):
     [
         (["--rates", "ten"], "--rates ten: write percent such as 5,10,15,20"),
         (["--rates", "0,10"], "each must lie between 0 and 100"),
-        (["--methods", "mean,magic"], "no 'magic'; the methods are mean, mixture"),
+        (["--methods", "mean,magic"], "no method 'magic'; the methods are mean, mixture"),
         (["--columns", "V,Imag"], "no column 'Imag'"),
         (["--columns", "V,id"], "column 'id', row 1: 'star 0' is not a number"),
         (["--log", "depth", "--columns", "V,depth"], "has no logarithm"),
-        (["--mask", "blocks"], "give the columns of each survey with --group"),
-        (["--mask", "blocks", "--group", "V", "--group", "W"], "no column 'W' among V, I, period"),
+        (["--mask", "blocks"], "name two surveys or more with --survey NAME"),
+        (["--mask", "blocks", "--survey", "V", "--survey", "W"], "no feature 'W'"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(run, catalog, words, message):
@@ -113,7 +114,7 @@ def test_a_missing_file_is_named(run):
 
 @pytest.fixture
 def few_trees(monkeypatch):
-    monkeypatch.setattr("skyfill.evaluate.class_methods.N_TREES", 15)
+    monkeypatch.setattr("skyfill.evaluate.methods.N_TREES", 15)
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +159,13 @@ def test_without_a_survey_there_are_tables_for_matched_and_unmatched_objects(
 def test_classifiers_as_json_and_figure(run, few_trees, labelled, tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("agg")
     done = run(
-        labelled, *CLASSES, "--json", "--without", "I,V", "--figure", tmp_path / "classes.png"
+        labelled,
+        *CLASSES,
+        "--json",
+        "--without",
+        "optical=I,V",
+        "--figure",
+        tmp_path / "classes.png",
     )
     found = json.loads(done.stdout)
     assert [m["method"] for m in found["methods"]] == ["nan-forest", "mixture"]

@@ -151,7 +151,7 @@ MISTAKES = [
     row("wrong column", "inspect stars.parquet --role k=feature", "'k'", "'K'"),
     row("wrong column", "candidates results.parquet --class QSO -o out.parquet", "QSO", "RRL"),
     row("wrong column", "next good.skyfill stars.parquet --survey sage -o out.parquet", "sage"),
-    row("wrong column", "report good.skyfill --group nir=J -o out.html", "J", "K"),
+    row("wrong column", "report good.skyfill --survey nir=J -o out.html", "J", "K"),
     row("wrong column", "impute good.skyfill nowhere.csv -o out.parquet", "nowhere.csv", "V, K"),
     row("wrong column", "classify good.skyfill nowhere.csv -o out.parquet", "nowhere.csv", "V, K"),
     row("wrong column", "next good.skyfill nowhere.csv -o out.parquet", "nowhere.csv", "V, K"),

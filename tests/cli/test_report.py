@@ -64,7 +64,7 @@ def test_the_page_says_how_it_was_made(run, folder, tmp_path):
 
 def test_options_decide_groups_and_number_of_objects(run, folder, tmp_path):
     page = tmp_path / "report.html"
-    options = ("--group", "base=V", "--max-objects", 10, "--json", "-o", page)
+    options = ("--survey", "base=V", "--max-objects", 10, "--json", "-o", page)
     done = run(folder / "lmc.skyfill", folder / "stars.csv", *options)
     facts = json.loads(done.stdout)
     assert (facts["objects"], facts["shown"]) == (80, 10)
@@ -82,8 +82,8 @@ def test_options_decide_groups_and_number_of_objects(run, folder, tmp_path):
         (("lmc.skyfill", "other.csv"), "none of the model's features (V, I)"),
         (("lmc.skyfill", "--evaluation", "stars.csv"), "stars.csv: not JSON"),
         (("lmc.skyfill", "--evaluation", "none.json"), "none.json"),
-        (("lmc.skyfill", "--group", "2MASS"), "write NAME=COLUMN"),
-        (("lmc.skyfill", "--group", "2MASS=J"), "no feature 'J'"),
+        (("lmc.skyfill", "--survey", "2MASS"), "write NAME or NAME=COLUMN"),
+        (("lmc.skyfill", "--survey", "2MASS=J"), "no feature 'J'"),
         (("lmc.skyfill", "--max-objects", "0"), "0"),
     ],
 )

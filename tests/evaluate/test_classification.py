@@ -15,16 +15,11 @@ from skyfill.evaluate import (
     ClassComparison,
     FilledClassifier,
     OutOfFold,
-    class_table,
     classifiers,
-    confusion_table,
     cross_validate,
-    difference_table,
-    summary_table,
-    survey_columns,
     without_surveys,
 )
-from skyfill.evaluate.class_methods import METHODS
+from skyfill.evaluate.methods import CLASSIFIERS, IMPUTERS
 from skyfill.impute import MeanImputer, NetworkImputer
 from skyfill.model import train_classifier
 
@@ -140,7 +135,7 @@ def test_tables_may_be_given_in_place_of_arrays(stars):
 
 
 def test_mission_13_precision_recall_and_f_of_two_methods_side_by_side(found):
-    lines = class_table(found).splitlines()
+    lines = found.class_table().splitlines()
     assert lines[0] == ("| class | n | bayes precision | recall | F | spy precision | recall | F |")
     assert lines[3].startswith("| QSO | 30 | **0.")
     assert [line.split(" | ")[0] for line in lines[-2:]] == [
@@ -153,7 +148,7 @@ def test_mission_13_precision_recall_and_f_of_two_methods_side_by_side(found):
 
 
 def test_the_summary_has_the_best_in_bold_and_errors(found):
-    lines = summary_table(found).splitlines()
+    lines = found.summary_table().splitlines()
     head = "| method | accuracy | macro f | weighted f | log loss | brier | ece | seconds |"
     assert lines[0] == head
     assert lines[2].startswith("| bayes | **0.")
@@ -162,7 +157,7 @@ def test_the_summary_has_the_best_in_bold_and_errors(found):
 
 
 def test_differences_are_paired(found):
-    text = difference_table(found, "spy").splitlines()[2]
+    text = found.difference_table("spy").splitlines()[2]
     assert text.startswith("| bayes minus spy | **+0.")
     gap = found.difference("log_loss", "bayes", "spy")
     both = (found.mean("log_loss", m).value for m in ("bayes", "spy"))
@@ -202,7 +197,7 @@ def test_reliability_of_a_class_or_of_the_best_class(found):
 
 def test_confusion_counts_every_object(found):
     assert found.confusion("spy").sum() == 210
-    assert confusion_table(found, "spy").splitlines()[3] == "| QSO | 0 | 0 | 30 |"
+    assert found.confusion_table("spy").splitlines()[3] == "| QSO | 0 | 0 | 30 |"
 
 
 def test_json_holds_scores_differences_confusion_and_reliability(found):
@@ -220,8 +215,8 @@ def test_a_subset_scores_some_objects(found):
     part = found.subset(keep)
     assert part.truth.tolist() == [1] * 30
     assert part.mean("accuracy", "spy").value == 0
-    assert "| QSO | 30 |" in class_table(part)
-    assert "| RRL | 0 | – | – | – | – | – | – |" in class_table(part)
+    assert "| QSO | 30 |" in part.class_table()
+    assert "| RRL | 0 | – | – | – | – | – | – |" in part.class_table()
     json.loads(part.to_json())
 
 
@@ -246,14 +241,6 @@ def test_mission_14_with_and_without_the_columns_of_a_survey(stars):
     gap = parts["unmatched"].difference("accuracy", "bayes without", "bayes")
     assert abs(gap.value) < 0.1
     assert len(parts["matched"].truth) + len(parts["unmatched"].truth) == 210
-
-
-def test_columns_of_a_survey_by_suffix_or_by_name():
-    names = ["V", "V_sage", "m36_sage"]
-    assert survey_columns(names, "sage") == [1, 2]
-    assert survey_columns(names, "V") == [0]
-    with pytest.raises(DataError, match="no feature 'wise'"):
-        survey_columns(names, "wise")
 
 
 def test_nothing_may_be_left_without_columns(stars):
@@ -288,7 +275,7 @@ def test_a_class_of_three_objects_is_classified_in_ten_folds():
     assert (found.runs[0].probabilities > 0).all()
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
 def test_every_method_classifies_objects_with_gaps(name, stars):
     X, y = stars
     model = classifiers([name])[name]()
@@ -303,6 +290,15 @@ def test_every_method_classifies_objects_with_gaps(name, stars):
     assert (model.classes_[p.argmax(axis=1)] == y).mean() > 0.6
 
 
+def test_fillers_have_the_same_name_as_imputers_and_in_classifiers():
+    both = set(IMPUTERS) & set(CLASSIFIERS)
+    assert both == set(IMPUTERS)
+    for name in both:
+        classifier, imputer = CLASSIFIERS[name](), IMPUTERS[name]()
+        inside = classifier.imputer if classifier.imputer is not None else NetworkImputer()
+        assert type(inside) is type(imputer)
+
+
 def test_an_unknown_method_is_named_with_those_there_are():
     with pytest.raises(DataError, match="no method 'magic'; the methods are mean, mixture"):
         classifiers(["magic"])
@@ -313,7 +309,7 @@ def test_figures_show_every_method_and_class(found):
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    from skyfill.evaluate.class_figures import draw_classification
+    from skyfill.evaluate.score_figures import draw_classification
 
     figure = draw_classification(found)
     figure.canvas.draw()

@@ -9,8 +9,14 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from skyfill.errors import DataError
-from skyfill.evaluate import Comparison, Hidden, compare_imputers, hide_blocks, predict_cells
-from skyfill.evaluate.scores import covered
+from skyfill.evaluate import (
+    Comparison,
+    Hidden,
+    compare_imputers,
+    covered,
+    hide_blocks,
+    score_cells,
+)
 from skyfill.impute import GaussianMixtureImputer, MeanImputer, NeighborsImputer
 from skyfill.network import GaussianNetwork
 
@@ -165,13 +171,12 @@ def test_quantiles_and_gaussians_of_one_method_score_alike():
     imputer = GaussianMixtureImputer(max_components=1, random_state=0).fit(X)
     mask = np.random.default_rng(0).random(X.shape) < 0.2
     hidden = Hidden(np.where(mask, np.nan, X), mask)
-    quantile = predict_cells(imputer, hidden, true=X)
-    gaussian = predict_cells(OnlyPosterior(imputer), hidden, true=X)
-    true = X[mask]
-    np.testing.assert_allclose(quantile.crps(true).mean(), gaussian.crps(true).mean(), rtol=2e-3)
-    np.testing.assert_allclose(quantile.log_score(true), gaussian.log_score(true), rtol=1e-6)
+    quantile = score_cells(imputer, hidden, true=X)
+    gaussian = score_cells(OnlyPosterior(imputer), hidden, true=X)
+    np.testing.assert_allclose(quantile.crps.mean(), gaussian.crps.mean(), rtol=2e-3)
+    np.testing.assert_allclose(quantile.log_score, gaussian.log_score, rtol=1e-6)
     for level in (0.5, 0.68, 0.9):
-        a, b = (covered(p.pit(true, np.random.default_rng(0)), level) for p in (quantile, gaussian))
+        a, b = (covered(scores.pit, level) for scores in (quantile, gaussian))
         assert a.mean() == pytest.approx(b.mean(), abs=0.01)
 
 
@@ -185,9 +190,8 @@ def test_intervals_between_draws_cover_what_they_say():
     X = np.full((20_000, 2), np.nan)
     true = rng.normal(size=X.shape)
     imputer = Draws()
-    prediction = predict_cells(imputer, Hidden(X, np.isnan(X)), true=true)
+    pit = score_cells(imputer, Hidden(X, np.isnan(X)), true=true, rng=rng).pit
     for level in (0.5, 0.68, 0.9):
-        pit = prediction.pit(true.ravel(), rng)
         assert covered(pit, level).mean() == pytest.approx(level, abs=0.01)
 
 

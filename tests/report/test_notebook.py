@@ -5,7 +5,7 @@ import sys
 
 from skyfill.catalog.table import table_html
 from skyfill.evaluate import compare_imputers
-from skyfill.evaluate.notebook import tables_html
+from skyfill.evaluate.score_tables import tables_html
 from skyfill.impute import MeanImputer, NeighborsImputer
 from skyfill.network import GaussianNetwork
 from skyfill.report.network_html import gaussian_html, mixture_html

@@ -87,6 +87,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     array(['RRL', 'QSO'], dtype='<U3')
     """
 
+    # Rows without a label help to learn the features.
+    learns_unlabeled = True
+
     def __init__(  # noqa: PLR0913 - every option of the model
         self,
         method: str = "both",

@@ -48,9 +48,10 @@ def read_labels(y: Any) -> Labels:
         raise DataError("no row has a class label; give labels for two classes at least")
     if values.dtype == object:
         values = _of_one_type(values)
-    if values.dtype.kind == "f" and np.isinf(values).any():
-        raise DataError("Input y contains infinity, which is no class")
-    check_classification_targets(values)
+    if values.dtype.kind == "f":
+        if np.isinf(values).any():
+            raise DataError("Input y contains infinity, which is no class")
+        check_classification_targets(values)
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) < 2:
         raise DataError(
@@ -87,9 +88,7 @@ def _is_gap(value: Any) -> bool:
 def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:
     """Keep objects of one type as they are; texts and numbers mixed become texts."""
     kinds = {type(value) for value in values}
-    if kinds <= {str} or len(kinds) == 1:
-        return np.array(values.tolist()) if kinds <= {str} else values
-    return np.array([str(value) for value in values])
+    return np.array(values.tolist() if len(kinds) == 1 else [str(value) for value in values])
 
 
 def deal_folds(codes: Codes, n_folds: int, rng: np.random.Generator) -> Codes:

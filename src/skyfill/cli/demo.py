@@ -239,7 +239,7 @@ def _train(table: Path, model: Path, seed: int) -> Step:
 
 
 def _hide(table: Path, into: Path, seed: int) -> Step:
-    methods = ("--methods", "mean,mixture,knn,network-quick", "--rates", "10", "--repeats", "1")
+    methods = ("--methods", "mean,mixture,knn,skyfill-quick", "--rates", "10", "--repeats", "1")
     line = ("evaluate", str(table), "--features", feature_names(), *methods)
     title = "hide one cell in ten and fill it: how far off is each method?"
     return Step(title, (*line, "--seed", str(seed), "--json"), into)

@@ -1,7 +1,8 @@
-"""`skyfill evaluate`: hide seen cells of a catalogue and compare how well methods fill them."""
+"""`skyfill evaluate`: compare methods at filling hidden cells, or at classifying."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -13,31 +14,26 @@ import numpy as np
 
 from skyfill.cli import options as shared
 from skyfill.cli.terminal import note, progress_bar
-from skyfill.errors import CatalogError
+from skyfill.errors import CatalogError, DataError
 
 if TYPE_CHECKING:
-    from skyfill.catalog import Table
-    from skyfill.evaluate import Comparison
+    from matplotlib.figure import Figure
 
-# Name -> class in skyfill.impute, and its options.
-IMPUTERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "mean": ("MeanImputer", {}),
-    "mixture": ("GaussianMixtureImputer", {}),
-    "knn": ("NeighborsImputer", {}),
-    "forest": ("ForestImputer", {"n_jobs": -1}),
-    "network": ("NetworkImputer", {}),
-    "network-quick": ("NetworkImputer", {"n_components": 6, "n_fits": 1, "tol": 1e-3}),
-}
-DEFAULT = "mean,mixture,knn,forest,network"
+    from skyfill.catalog import Table
+    from skyfill.evaluate import ClassComparison
+
+FILLING = "mean,mixture,knn,missforest,skyfill"
+CLASSIFYING = "mixture,paper,nan-forest,nan-boosting,skyfill"
+SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 
 
 @click.command(
     "evaluate",
     epilog=shared.examples(
         "skyfill evaluate training/joined.parquet --features V,R,J_two_mass --rates 5,20 "
-        "--methods mean,network",
+        "--methods mean,skyfill",
         "skyfill evaluate training/joined.parquet --features V,R,J_two_mass,H_two_mass --mask "
-        "blocks --group V,R --group J_two_mass,H_two_mass --methods mean,knn --repeats 2",
+        "blocks --survey macho=V,R --survey two_mass --methods mean,knn --repeats 2",
         "skyfill evaluate training/joined.parquet --features V,R,m36_sage,sigma_lc --label "
         "class_truth --without sage --methods mixture,paper --folds 3",
     ),
@@ -45,30 +41,22 @@ DEFAULT = "mean,mixture,knn,forest,network"
 @click.argument("catalog", type=click.Path(path_type=Path))
 @click.option("--label", metavar="COLUMN", help="Compare classifiers of this column instead.")
 @click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
-@click.option(
-    "--without",
-    multiple=True,
-    metavar="SURVEY|COLUMN,...",
-    help="With --label: also without the columns that end in _SURVEY, or those listed.",
-)
+@shared.surveys("--without", "With --label: also without the features of this survey.")
 @click.option("--rates", default="5,10,15,20", show_default=True, help="Percent of cells to hide.")
 @click.option(
     "--methods",
     metavar="NAME,...",
-    help="Which to compare: of mean, mixture, knn, forest, network, network-quick; with --label "
-    "of mean, mixture, neighbors, missforest, nan-forest, nan-boosting, paper, skyfill, "
-    "skyfill-quick.",
+    help="Which to compare: of mean, mixture, knn, missforest, paper, skyfill, skyfill-quick; with "
+    "--label also nan-forest, nan-boosting.",
 )
 @click.option(
     "--mask",
     type=click.Choice(["cells", "blocks", "faint"]),
     default="cells",
     show_default=True,
-    help="Hide cells at random; the columns of each --group together; or the faintest values.",
+    help="Hide cells at random; the features of each survey together; or the faintest values.",
 )
-@click.option(
-    "--group", "groups", multiple=True, metavar="COLUMN,...", help="Columns of one survey."
-)
+@shared.surveys("--survey", "With --mask blocks: a survey; else as skyfill match noted.")
 @click.option(
     "--repeats", type=click.IntRange(min=1), help="[default: 5; with --label 1, all folds each]"
 )
@@ -85,8 +73,8 @@ def command(**options: Any) -> None:
     each column's standard deviation, averaged over columns; the best is in bold; standard errors
     are over repeats.
 
-    Classifying: every object is classified by what the other folds teach; everything, the
-    filling of gaps too, is learned inside the fold. Intervals are over objects, paired.
+    Classifying: every object is classified after learning from the other folds; everything,
+    including how to fill gaps, is learned inside the fold. Intervals are over objects, paired.
     """
     from skyfill.catalog import read_table
 
@@ -96,44 +84,95 @@ def command(**options: Any) -> None:
     names = _features(table, options)
     numbers = _logarithms(table.select(names), options["logs"])
     if options["label"]:
-        from skyfill.cli.evaluate_classes import evaluate_classes
-
-        evaluate_classes(numbers, table.column(options["label"]).to_pylist(), options)
+        _compare_classifiers(numbers, table.column(options["label"]).to_pylist(), options)
     else:
-        _evaluate_imputers(numbers, options)
+        _compare_imputers(numbers, table, options)
 
 
-def _evaluate_imputers(table: Table, options: Mapping[str, Any]) -> None:
-    from skyfill.evaluate import compare_imputers
+def _compare_imputers(numbers: Table, table: Table, options: Mapping[str, Any]) -> None:
+    from skyfill.evaluate import compare_imputers, imputers
+    from skyfill.evaluate.score_figures import draw_comparison
 
-    names, repeats = list(table.names), options["repeats"] or 5
-    methods = _methods(options["methods"] or DEFAULT)
+    names, repeats = numbers.names, options["repeats"] or 5
+    methods = _methods(options, imputers, FILLING)
     rates = _rates(options["rates"])
-    with progress_of(len(methods) * len(rates) * repeats) as progress:
+    with _progress(len(methods) * len(rates) * repeats) as progress:
         found = compare_imputers(
-            table,
+            numbers,
             methods,
             rates=rates,
-            mask=_mask(options, names),
+            mask=_mask(options, table, names),
             repeats=repeats,
             rng=options["seed"],
             progress=progress,
         )
-    _tell(found, options)
-    shape = f"{len(table)} rows, {len(names)} columns"
-    note(f"{shape}, {len(methods)} methods, {repeats} repeats")
+    tables = [found.table(score) for score in SCORES]
+    _write(options, found.to_dict(), tables, partial(draw_comparison, found))
+    note(f"{len(table)} rows, {len(names)} columns, {len(methods)} methods, {repeats} repeats")
 
 
-def _tell(found: Comparison, options: Mapping[str, Any]) -> None:
+def _compare_classifiers(numbers: Table, labels: Sequence[Any], options: Mapping[str, Any]) -> None:
+    from skyfill.evaluate import classifiers, cross_validate, survey_columns, without_surveys
+    from skyfill.evaluate.score_figures import draw_classification
+
+    names = numbers.names
+    if options["label"] in names:
+        raise CatalogError(f"--label {options['label']}: it is among the --columns to classify by")
+    X, methods = numbers.numbers(*names), _methods(options, classifiers, CLASSIFYING)
+    columns = sorted({j for text in options["without"] for j in survey_columns(names, text)})
+    folds, repeats = options["folds"], options["repeats"] or 1
+    parts: dict[str, ClassComparison] = {}
+    with _progress(len(methods) * folds * repeats * (2 if columns else 1)) as progress:
+        how = {"folds": folds, "repeats": repeats, "rng": options["seed"], "progress": progress}
+        found = cross_validate(X, labels, methods, **how)
+        if columns:
+            parts = without_surveys(X, labels, methods, columns=columns, found=found, **how)
+    facts = found.to_dict()
+    if parts:
+        facts["without"] = {name: part.to_dict() for name, part in parts.items()}
+    tables = [*_class_tables(found), *_survey_tables(parts)]
+    _write(options, facts, tables, partial(draw_classification, found))
+    unlabelled = len(X) - len(found.truth)
+    more = f" ({unlabelled} without a label)" if unlabelled else ""
+    note(
+        f"{len(X)} rows{more}, {len(names)} columns, {len(found.classes)} classes, "
+        f"{len(methods)} methods, {folds} folds, {repeats} repeats",
+    )
+
+
+def _write(
+    options: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    tables: Sequence[str],
+    draw: Callable[[], Figure],
+) -> None:
+    """Print the comparison as JSON or as tables, and draw it where a figure is asked for."""
     if options["as_json"]:
-        click.echo(found.to_json())
+        click.echo(json.dumps(facts, indent=2, allow_nan=False))
     else:
-        scores = ("nrmse", "crps", "coverage_50", "coverage_90")
-        click.echo("\n\n".join(found.table(score) for score in scores))
+        click.echo("\n\n".join(tables))
     if options["figure"]:
-        from skyfill.evaluate.figures import draw_comparison
+        draw().savefig(options["figure"], dpi=150)
 
-        draw_comparison(found).savefig(options["figure"], dpi=150)
+
+def _class_tables(found: ClassComparison) -> list[str]:
+    """Classes, all scores, differences from the last method, confusion of the last."""
+    last = found.methods[-1]
+    tables = [found.class_table(), found.summary_table()]
+    if len(found.methods) > 1:
+        tables.append(found.difference_table(last))
+    return [*tables, found.confusion_table(last)]
+
+
+def _survey_tables(parts: Mapping[str, ClassComparison]) -> list[str]:
+    """For each part of the objects and each method: with and without, side by side."""
+    texts = []
+    for name, part in parts.items():
+        texts.append(f"{name} objects, with and without the survey:")
+        for method in part.methods[: len(part.methods) // 2]:
+            texts.append(part.only([method, f"{method} without"]).class_table())
+        texts.append(part.summary_table())
+    return texts
 
 
 def _features(table: Table, options: Mapping[str, Any]) -> list[str]:
@@ -176,39 +215,32 @@ def _rates(text: str) -> list[float]:
     return rates
 
 
-def _methods(text: str) -> dict[str, Callable[[], Any]]:
-    from skyfill import impute
+def _methods(
+    options: Mapping[str, Any], look_up: Callable[[list[str]], dict[str, Any]], default: str
+) -> dict[str, Any]:
+    try:
+        return look_up((options["methods"] or default).split(","))
+    except DataError as error:
+        raise CatalogError(f"--methods: {error}") from None
 
-    wanted = text.split(",")
-    for name in wanted:
-        if name not in IMPUTERS:
-            raise CatalogError(f"--methods: no {name!r}; the methods are {', '.join(IMPUTERS)}")
-    return {n: partial(getattr(impute, IMPUTERS[n][0]), **IMPUTERS[n][1]) for n in wanted}
 
-
-def _mask(options: Mapping[str, Any], names: list[str]) -> Any:
-    from skyfill.evaluate import hide_blocks, hide_faint
+def _mask(options: Mapping[str, Any], table: Table, names: Sequence[str]) -> Any:
+    from skyfill.evaluate import find_surveys, hide_blocks, hide_faint
 
     if options["mask"] == "cells":
         return "cells"
     if options["mask"] == "faint":
         return partial(hide_faint, columns=range(len(names)))
-    groups = [[_place(name, names) for name in text.split(",")] for text in options["groups"]]
+    groups = list(find_surveys(table, names, options["survey"]).values())
     if len(groups) < 2:
         raise CatalogError(
-            "--mask blocks: give the columns of each survey with --group, twice or more"
+            "--mask blocks: name two surveys or more with --survey NAME or --survey NAME=COLUMN,..."
         )
     return partial(hide_blocks, groups=groups)
 
 
-def _place(name: str, names: list[str]) -> int:
-    if name not in names:
-        raise CatalogError(f"--group: no column {name!r} among {', '.join(names)}")
-    return names.index(name)
-
-
 @contextmanager
-def progress_of(n_fits: int) -> Iterator[Callable[[int, int, str], None]]:
+def _progress(n_fits: int) -> Iterator[Callable[[int, int, str], None]]:
     """Show how many fits are done, as the comparisons report them."""
     with progress_bar("comparing", "fits", n_fits) as advance:
         yield lambda done, total, name: advance(1 if done else 0)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.classify.next_measurement import Gains
 
-MATCH = "match_"
-
 
 @click.command(
     "next",
@@ -37,13 +35,7 @@ MATCH = "match_"
     show_default=True,
     help="Measure one feature, or all features of a survey at once.",
 )
-@click.option(
-    "--survey",
-    "surveys",
-    multiple=True,
-    metavar="NAME[=COLUMN,...]",
-    help="A survey: features that end in _NAME, or those listed; else as skyfill match noted.",
-)
+@options.surveys("--survey", "A survey to measure with; else as skyfill match noted.")
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
@@ -124,18 +116,11 @@ def _blocks(
     names: Sequence[str], table: Table, given: Mapping[str, Any]
 ) -> dict[str, list[int]] | None:
     """Columns of each survey; features of no survey are measured one by one."""
-    from skyfill.evaluate.surveys import survey_columns
+    from skyfill.evaluate import find_surveys
 
-    noted = [key.removeprefix(MATCH) for key in table.meta if key.startswith(MATCH)]
-    asked = given["surveys"] or noted
-    if given["by"] == "feature" and not given["surveys"]:
+    if given["by"] == "feature" and not given["survey"]:
         return None
-    blocks: dict[str, list[int]] = {}
-    for text in asked:
-        name, equals, columns = text.partition("=")
-        if not equals and name in noted and not any(n.endswith(f"_{name}") for n in names):
-            continue
-        blocks[name] = survey_columns(names, columns if equals else name)
+    blocks = find_surveys(table, names, given["survey"])
     if not blocks:
         raise CatalogError(
             f"{given['objects']}: does not say which survey its columns come from; name the "
@@ -176,7 +161,7 @@ def _tell(gains: Gains, given: Mapping[str, Any]) -> None:
         click.echo(json.dumps({**facts, "measurements": found}, indent=2))
     else:
         from skyfill.classify.next_measurement import HELPED_BITS
-        from skyfill.evaluate.class_tables import markdown
+        from skyfill.evaluate.score_tables import markdown
 
         head = ["measurement", "objects without", "bits in all", "bits each", "best for"]
         rows = [

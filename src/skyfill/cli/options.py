@@ -73,6 +73,12 @@ def features(*names: str) -> Option[Any]:
     return click.option("--features", *names, metavar="COLUMN,...", help=text)
 
 
+def surveys(flag: str, help_text: str) -> Option[Any]:
+    """Name surveys by the end of their features' names, or with a list of features."""
+    text = f"{help_text} NAME: features that end in _NAME."
+    return click.option(flag, multiple=True, metavar="NAME[=COLUMN,...]", help=text)
+
+
 def as_json(what: str) -> Option[Any]:
     """Write for a program: --json."""
     return click.option("--json", "as_json", is_flag=True, help=f"Write {what} as JSON to stdout.")

@@ -26,13 +26,7 @@ from skyfill.cli.terminal import note
     multiple=True,
     help="What skyfill evaluate --json wrote; may be given for filling and for classes.",
 )
-@click.option(
-    "--group",
-    "groups",
-    multiple=True,
-    metavar="NAME=COLUMN,...",
-    help="Features of one survey, drawn in one color; else guessed.",
-)
+@shared.surveys("--survey", "A survey, drawn in one color; else guessed.")
 @click.option("--title", help="Heading of the page; else the name of the model.")
 @click.option(
     "--max-objects",
@@ -51,8 +45,9 @@ def command(context: click.Context, /, **options: Any) -> None:
     how good filling and classes are, and every object's own panel.
     """
     from skyfill.catalog import Provenance
+    from skyfill.evaluate import name_groups
     from skyfill.model import load_model
-    from skyfill.report import Report, parse_groups, read_evaluations, read_results, write_page
+    from skyfill.report import Report, read_evaluations, read_results, write_page
 
     model = load_model(options["model"])
     results = None
@@ -65,7 +60,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         model,
         results,
         read_evaluations(options["evaluations"]),
-        parse_groups(options["groups"], model.names) if options["groups"] else None,
+        name_groups(model.names, options["survey"]) if options["survey"] else None,
         options["title"] or options["model"].stem,
         json.loads(made.to_json()),
     )

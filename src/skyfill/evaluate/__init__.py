@@ -1,27 +1,11 @@
 """Hide and score, compare methods: the paper's tables for any data."""
 
 from skyfill.evaluate.class_comparison import ClassComparison, OutOfFold
-from skyfill.evaluate.class_methods import FilledClassifier, classifiers
 from skyfill.evaluate.class_scores import calibration_error, class_scores, confusion, reliability
-from skyfill.evaluate.class_tables import (
-    class_table,
-    confusion_table,
-    difference_table,
-    summary_table,
-)
-from skyfill.evaluate.classification import cross_validate
-from skyfill.evaluate.comparison import Comparison, Score
-from skyfill.evaluate.hide import (
-    Hidden,
-    hide_blocks,
-    hide_cells,
-    hide_faint,
-    hide_like,
-    hide_mar,
-)
-from skyfill.evaluate.imputation import compare_imputers
-from skyfill.evaluate.predictions import Prediction, predict_cells
-from skyfill.evaluate.scores import (
+from skyfill.evaluate.classification import cross_validate, without_surveys
+from skyfill.evaluate.fill_comparison import Comparison, Score
+from skyfill.evaluate.fill_scores import (
+    CellScores,
     covered,
     crps_draws,
     crps_gaussian,
@@ -31,43 +15,54 @@ from skyfill.evaluate.scores import (
     nrmse,
     pit_draws,
     pit_gaussian,
+    score_cells,
 )
-from skyfill.evaluate.surveys import survey_columns, without_surveys
+from skyfill.evaluate.hide import (
+    Hidden,
+    hide_blocks,
+    hide_cells,
+    hide_faint,
+    hide_like,
+    hide_mar,
+)
+from skyfill.evaluate.imputation import compare_imputers
+from skyfill.evaluate.methods import FilledClassifier, classifiers, imputers
+from skyfill.evaluate.surveys import find_surveys, guess_groups, name_groups, survey_columns
 
 __all__ = [
+    "CellScores",
     "ClassComparison",
     "Comparison",
     "FilledClassifier",
     "Hidden",
     "OutOfFold",
-    "Prediction",
     "Score",
     "calibration_error",
     "class_scores",
-    "class_table",
     "classifiers",
     "compare_imputers",
     "confusion",
-    "confusion_table",
     "covered",
     "cross_validate",
     "crps_draws",
     "crps_gaussian",
     "crps_point",
     "crps_quantiles",
-    "difference_table",
+    "find_surveys",
+    "guess_groups",
     "hide_blocks",
     "hide_cells",
     "hide_faint",
     "hide_like",
     "hide_mar",
+    "imputers",
     "log_score_gaussian",
+    "name_groups",
     "nrmse",
     "pit_draws",
     "pit_gaussian",
-    "predict_cells",
     "reliability",
-    "summary_table",
+    "score_cells",
     "survey_columns",
     "without_surveys",
 ]

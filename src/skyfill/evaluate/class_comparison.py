@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.errors import DataError
+from skyfill.evaluate import score_tables
 from skyfill.evaluate.class_scores import (
     SCALARS,
     Array,
@@ -23,19 +24,11 @@ from skyfill.evaluate.class_scores import (
     reliability,
     scalar_scores,
 )
-from skyfill.evaluate.comparison import Mean
+from skyfill.evaluate.score_tables import Difference, Mean
 
 # Bootstrap samples of the objects behind standard errors and intervals.
 N_SAMPLES = 400
 INTERVAL = (2.5, 97.5)
-
-
-class Difference(NamedTuple):
-    """A score of one method minus that of another, with a 95 % interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 class Curve(NamedTuple):
@@ -88,10 +81,7 @@ class ClassComparison:
     rows: Codes
 
     def _repr_html_(self) -> str:
-        from skyfill.evaluate.class_tables import class_table, summary_table
-        from skyfill.evaluate.notebook import tables_html
-
-        return tables_html(summary_table(self), class_table(self))
+        return score_tables.tables_html(self.summary_table(), self.class_table())
 
     def __add__(self, other: ClassComparison) -> ClassComparison:
         """Put other methods beside these; the objects must be the same."""
@@ -187,6 +177,32 @@ class ClassComparison:
         pair = self._versus_rest(method, name)
         precision, recall, _ = precision_recall_curve(*pair)
         return Curve(recall, precision, float(average_precision_score(*pair)))
+
+    def class_table(self) -> str:
+        """Write precision, recall and F of every class and method as Markdown."""
+        scores = {method: self.by_class(method) for method in self.methods}
+        return score_tables.class_table(self.classes, scores)
+
+    def summary_table(self) -> str:
+        """Write each method's scores over all objects, with standard errors, as Markdown."""
+        means = {score: [self.mean(score, method) for method in self.methods] for score in SCALARS}
+        seconds = {method: sum(self.seconds(method)) for method in self.methods}
+        return score_tables.summary_table(means, seconds)
+
+    def difference_table(self, reference: str) -> str:
+        """Write scores of the other methods minus those of one, with intervals, as Markdown."""
+        found = {
+            f"{method} minus {reference}": {
+                score: self.difference(score, method, reference) for score in SCALARS
+            }
+            for method in self.methods
+            if method != reference
+        }
+        return score_tables.difference_table(found)
+
+    def confusion_table(self, method: str) -> str:
+        """Write the counts of `confusion` as Markdown."""
+        return score_tables.confusion_table(method, self.classes, self.confusion(method))
 
     def to_dict(self) -> dict[str, Any]:
         """Give scores, differences from the first method, confusion and curves as plain values."""

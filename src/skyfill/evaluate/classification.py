@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,19 +12,11 @@ from numpy.typing import NDArray
 from skyfill.classify.training_set import Labels, deal_folds, label_texts, read_labels
 from skyfill.errors import DataError
 from skyfill.evaluate.class_comparison import ClassComparison, OutOfFold
-from skyfill.evaluate.class_scores import Array, Codes
+from skyfill.evaluate.class_scores import Array
+from skyfill.evaluate.methods import Factory, Progress, check_comparison, counted, seeded
 from skyfill.impute import as_numbers
 
-Factory = Callable[[], Any]
-Progress = Callable[[int, int, str], None]
-
-
-class Fold(NamedTuple):
-    """One part of the objects to be classified by what the others, and all unlabelled, teach."""
-
-    repeat: int
-    train: Codes
-    test: Codes
+Mask = NDArray[np.bool_]
 
 
 def cross_validate(
@@ -45,7 +37,7 @@ def cross_validate(
         What `skyfill.impute.as_numbers` accepts; NaN and null are gaps.
     y : sequence of n labels
         An object without a label (None, NaN, blank) is not scored; it is given to methods that
-        can learn from it: `CatalogClassifier`, and what has an attribute ``learns_unlabeled``.
+        can learn from it: those with a true attribute ``learns_unlabeled``.
     methods : mapping of str to callable
         Each call gives a new classifier with ``fit(X, y)`` and ``predict_proba(X)``. Every
         parameter ``random_state`` that is None gets a seed that follows from repeat and fold.
@@ -71,71 +63,50 @@ def cross_validate(
     True
     """
     numbers, labels = as_numbers(X).X, read_labels(label_texts(y))
-    _check(numbers, labels, methods, repeats, folds)
+    check_comparison(methods, repeats)
+    _check_labels(labels, len(numbers), folds)
     seed = int(np.random.default_rng(rng).integers(2**31))
-    plan = list(_plan(labels, folds, repeats, seed))
-    trial = _Trial(numbers, labels)
+    objects = _Objects(numbers, labels)
+    begin = counted(progress, len(methods) * repeats * folds)
     runs = []
-    for place, (name, factory) in enumerate(methods.items()):
-        steps = _told(plan, progress, place, (len(methods), name))
-        runs += trial.run(name, factory, steps)
-    if progress:
-        progress(len(plan) * len(methods), len(plan) * len(methods), "")
-    return ClassComparison(
-        tuple(labels.classes), labels.codes, tuple(runs), np.flatnonzero(labels.known)
-    )
+    for name, factory in methods.items():
+        for repeat in range(repeats):
+            p, seconds = np.full((len(numbers), len(labels.classes)), np.nan), np.zeros(2)
+            for k, test in enumerate(objects.folds(folds, [seed, repeat])):
+                begin(name)
+                p[test], spent = objects.classify(factory, test, repeat * folds + k)
+                seconds += spent
+            runs.append(OutOfFold(name, repeat, p[labels.known], *map(float, seconds)))
+    begin("")
+    rows = np.flatnonzero(labels.known)
+    return ClassComparison(tuple(labels.classes), labels.codes, tuple(runs), rows)
 
 
-def _plan(labels: Labels, folds: int, repeats: int, seed: int) -> Iterator[Fold]:
-    for repeat in range(repeats):
-        dealt = np.full(len(labels.known), -1)
-        rng = np.random.default_rng([seed, repeat])
-        dealt[labels.known] = deal_folds(labels.codes, folds, rng)
-        for fold in range(folds):
-            yield Fold(repeat, np.flatnonzero(dealt != fold), np.flatnonzero(dealt == fold))
-
-
-def _told(
-    plan: Sequence[Fold], progress: Progress | None, place: int, of: tuple[int, str]
-) -> Iterator[Fold]:
-    n_methods, name = of
-    for done, fold in enumerate(plan):
-        if progress:
-            progress(place * len(plan) + done, n_methods * len(plan), name)
-        yield fold
-
-
-class _Trial(NamedTuple):
+class _Objects(NamedTuple):
     """The objects that all methods are tried on."""
 
     X: Array
     labels: Labels
 
-    def run(self, name: str, factory: Factory, plan: Iterable[Fold]) -> list[OutOfFold]:
-        """Gather the folds of each repeat."""
-        found: dict[int, Array] = {}
-        seconds: dict[int, Array] = {}
-        for step, fold in enumerate(plan):
-            shape = (len(self.X), len(self.labels.classes))
-            p = found.setdefault(fold.repeat, np.full(shape, np.nan))
-            p[fold.test], spent = self._fold(factory, fold, step)
-            seconds[fold.repeat] = seconds.get(fold.repeat, np.zeros(2)) + spent
-        known = self.labels.known
-        return [OutOfFold(name, r, p[known], *map(float, seconds[r])) for r, p in found.items()]
+    def folds(self, n_folds: int, seed: list[int]) -> list[Mask]:
+        """Deal the labelled objects to folds; mark those of each."""
+        fold = np.full(len(self.X), -1)
+        rng = np.random.default_rng(seed)
+        fold[self.labels.known] = deal_folds(self.labels.codes, n_folds, rng)
+        return [fold == k for k in range(n_folds)]
 
-    def _fold(self, factory: Factory, fold: Fold, step: int) -> tuple[Array, Array]:
-        model = seeded(factory(), step)
-        rows = fold.train
-        if not _learns_unlabeled(model):
-            rows = rows[self.labels.known[rows]]
+    def classify(self, factory: Factory, test: Mask, seed: int) -> tuple[Array, Array]:
+        """Learn from the other objects and classify those of a fold; also seconds for both."""
+        model = seeded(factory(), seed)
+        train = ~test if getattr(model, "learns_unlabeled", False) else ~test & self.labels.known
         start = time.perf_counter()
-        model.fit(self.X[rows], self._words(rows))
+        model.fit(self.X[train], self._words(train))
         fitted = time.perf_counter()
-        p = np.asarray(model.predict_proba(self.X[fold.test]))
+        p = np.asarray(model.predict_proba(self.X[test]))
         done = time.perf_counter()
         return self._aligned(p, model), np.array([fitted - start, done - fitted])
 
-    def _words(self, rows: Codes) -> NDArray[Any]:
+    def _words(self, rows: Mask) -> NDArray[Any]:
         words = np.full(len(self.X), None, dtype=object)
         words[self.labels.known] = self.labels.classes[self.labels.codes]
         return words[rows] if None in words[rows] else words[rows].astype(str)
@@ -149,33 +120,10 @@ class _Trial(NamedTuple):
         return out
 
 
-def _learns_unlabeled(model: Any) -> bool:
-    from skyfill.classify import CatalogClassifier
-
-    return isinstance(model, CatalogClassifier) or getattr(model, "learns_unlabeled", False)
-
-
-def seeded(model: Any, seed: int) -> Any:
-    """Give every open ``random_state`` of a model and of its parts a seed."""
-    asked = model.get_params() if hasattr(model, "get_params") else {}
-    mine = {
-        key: seed
-        for key, value in asked.items()
-        if value is None and key.rpartition("__")[2] == "random_state"
-    }
-    return model.set_params(**mine) if mine else model
-
-
-def _check(
-    X: Array, labels: Labels, methods: Mapping[str, Factory], repeats: int, folds: int
-) -> None:
-    """Refuse what cannot be compared, and labels from which a fold would have nothing to learn."""
-    if not methods:
-        raise DataError("no methods to compare; give at least one")
-    if repeats < 1:
-        raise DataError(f"repeats must be at least 1, not {repeats}")
-    if len(labels.known) != len(X):
-        raise DataError(f"{len(labels.known)} labels for {len(X)} rows; give one for each row")
+def _check_labels(labels: Labels, n_rows: int, folds: int) -> None:
+    """Refuse labels from which a fold would have nothing to learn."""
+    if len(labels.known) != n_rows:
+        raise DataError(f"{len(labels.known)} labels for {n_rows} rows; give one for each row")
     for name, count in zip(labels.classes, np.bincount(labels.codes), strict=True):
         if count < 2:
             raise DataError(
@@ -185,3 +133,44 @@ def _check(
     n = len(labels.codes)
     if not 2 <= folds <= n:
         raise DataError(f"{folds} folds for {n} labelled objects; ask for 2 to {n}")
+
+
+def without_surveys(
+    X: Array,
+    y: Iterable[Any],
+    methods: Mapping[str, Factory],
+    *,
+    columns: Sequence[int],
+    found: ClassComparison,
+    **options: Any,
+) -> dict[str, ClassComparison]:
+    """Put beside a comparison the same without some columns, and split it by who has them.
+
+    Parameters
+    ----------
+    columns : sequence of int
+        The columns to leave out.
+    found : ClassComparison
+        What `cross_validate` gave with all columns and the same options.
+    **options
+        Those of `cross_validate`; the seed must be the same.
+
+    Returns
+    -------
+    dict
+        Under ``all``, ``matched`` (objects that have any of the columns) and ``unmatched``: each
+        method and, as "<method> without", what it reaches without the columns. A part without
+        objects is left out.
+    """
+    kept = [j for j in range(X.shape[1]) if j not in set(columns)]
+    if not kept:
+        raise DataError("without these columns nothing is left to classify by")
+    bare = cross_validate(X[:, kept], y, methods, **options).renamed(" without")
+    both = found + bare
+    matched = np.asarray(~np.isnan(X[:, list(columns)]).all(axis=1))
+    parts: dict[str, Mask] = {
+        "all": np.ones(len(X), dtype=bool),
+        "matched": matched,
+        "unmatched": np.logical_not(matched),
+    }
+    return {name: both.subset(rows) for name, rows in parts.items() if rows[both.rows].any()}

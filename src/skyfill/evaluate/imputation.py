@@ -10,10 +10,19 @@ from typing import Any
 import numpy as np
 
 from skyfill.errors import DataError
-from skyfill.evaluate.comparison import Comparison, Example, Score
+from skyfill.evaluate.fill_comparison import Comparison, Example, Score
+from skyfill.evaluate.fill_scores import (
+    Array,
+    CellScores,
+    Mask,
+    column_means,
+    covered,
+    nrmse,
+    score_cells,
+    spreads,
+)
 from skyfill.evaluate.hide import Hidden, hide_cells
-from skyfill.evaluate.predictions import Prediction, predict_cells
-from skyfill.evaluate.scores import Array, Mask, column_means, covered, nrmse, spreads
+from skyfill.evaluate.methods import Factory, Progress, check_comparison, counted, seeded
 from skyfill.impute import as_numbers
 from skyfill.impute._inputs import check_learnable
 
@@ -22,9 +31,7 @@ PIT_BINS = 20
 # Pairs of true and filled values that each run keeps for the figure.
 N_EXAMPLES = 500
 
-Factory = Callable[[], Any]
 Masker = Callable[..., Hidden]
-Progress = Callable[[int, int, str], None]
 
 
 def compare_imputers(
@@ -48,7 +55,7 @@ def compare_imputers(
     X : array of shape (n, p), or a table
         What `skyfill.impute.as_numbers` accepts; it may have gaps of its own.
     methods : mapping of str to callable
-        Each call gives a new imputer with ``fit`` and ``transform``; see `predict_cells` for what
+        Each call gives a new imputer with ``fit`` and ``transform``; see `score_cells` for what
         else is asked. A parameter ``random_state`` that is None gets the number of the repeat.
     rates : sequence of float
         Shares of cells to hide.
@@ -80,7 +87,9 @@ def compare_imputers(
     True
     """
     numbers, names = as_numbers(X)
-    _check(methods, repeats, train_fraction)
+    check_comparison(methods, repeats)
+    if not 0 < train_fraction < 1:
+        raise DataError(f"train_fraction must lie between 0 and 1, not {train_fraction}")
     design = Design(
         numbers,
         names or tuple(f"x{j}" for j in range(numbers.shape[1])),
@@ -89,13 +98,11 @@ def compare_imputers(
         seed=int(np.random.default_rng(rng).integers(2**31)),
     )
     plan = [(rate, repeat, name) for repeat in range(repeats) for rate in rates for name in methods]
-    found = []
-    for done, (rate, repeat, name) in enumerate(plan):
-        if progress:
-            progress(done, len(plan), name)
+    found, begin = [], counted(progress, len(plan))
+    for rate, repeat, name in plan:
+        begin(name)
         found.append(_run(methods[name], design.trial(rate, repeat), name))
-    if progress:
-        progress(len(plan), len(plan), "")
+    begin("")
     return Comparison(tuple(found))
 
 
@@ -133,35 +140,35 @@ class Design:
 
 def _run(factory: Factory, trial: Trial, name: str) -> Score:
     """Fit and fill once, and score what was filled."""
-    imputer = _seeded(factory(), trial.repeat)
+    imputer = seeded(factory(), trial.repeat)
     start = time.perf_counter()
     imputer.fit(trial.train)
     fitted = time.perf_counter()
     filled = np.asarray(imputer.transform(trial.test.X))
     done = time.perf_counter()
-    prediction = predict_cells(imputer, trial.test, true=trial.true, filled=filled)
+    rng = np.random.default_rng(trial.repeat)
+    cells = score_cells(imputer, trial.test, true=trial.true, filled=filled, rng=rng)
     return Score(
         method=name,
         rate=trial.rate,
         repeat=trial.repeat,
-        **_scores(prediction, filled, trial),
-        **_calibration(prediction, trial),
+        **_scores(cells, filled, trial),
+        **_calibration(cells.pit),
         fit_seconds=fitted - start,
         fill_seconds=done - fitted,
         example=_example(filled, trial),
     )
 
 
-def _scores(prediction: Prediction, filled: Array, trial: Trial) -> dict[str, Any]:
+def _scores(cells: CellScores, filled: Array, trial: Trial) -> dict[str, Any]:
     """Errors in standard deviations of their column; the mean over columns, and each column's."""
     mask, true = trial.test.mask, trial.true
-    sd, at = spreads(true), true[mask]
-    log_score = prediction.log_score(at)
+    sd = spreads(true)
     by_column = {
         "nrmse": nrmse(filled, true, mask),
         "mae": column_means(np.abs(filled - true), mask) / sd,
-        "crps": _spread_out(prediction.crps(at), mask) / sd,
-        "log_score": _spread_out(log_score, mask) - np.log(sd),
+        "crps": _spread_out(cells.crps, mask) / sd,
+        "log_score": _spread_out(cells.log_score, mask) - np.log(sd),
     }
     of_names = {
         key: dict(zip(trial.names, map(float, values), strict=True))
@@ -170,10 +177,8 @@ def _scores(prediction: Prediction, filled: Array, trial: Trial) -> dict[str, An
     return {key: _mean(values) for key, values in by_column.items()} | {"by_feature": of_names}
 
 
-def _calibration(prediction: Prediction, trial: Trial) -> dict[str, Any]:
+def _calibration(pit: Array | None) -> dict[str, Any]:
     """Shares of truths inside central intervals, and the counts of the PIT."""
-    at = trial.true[trial.test.mask]
-    pit = prediction.pit(at, np.random.default_rng(trial.repeat))
     found: dict[str, Any] = {"pit": ()}
     for level in COVERAGES:
         share = np.nan if pit is None else float(covered(pit, level).mean())
@@ -207,12 +212,6 @@ def _example(filled: Array, trial: Trial) -> Example:
     return Example(tuple(true[rows, columns].tolist()), tuple(value[rows, columns].tolist()))
 
 
-def _seeded(imputer: Any, repeat: int) -> Any:
-    if getattr(imputer, "random_state", 0) is None:
-        imputer.set_params(random_state=repeat)
-    return imputer
-
-
 def _masker(mask: Masker | str) -> Masker:
     if callable(mask):
         return mask
@@ -222,12 +221,3 @@ def _masker(mask: Masker | str) -> Masker:
         f"mask {mask!r}: give 'cells' or a function of (X, rate=, rng=), such as "
         "functools.partial(hide_blocks, groups=...)"
     )
-
-
-def _check(methods: Mapping[str, Factory], repeats: int, train_fraction: float) -> None:
-    if not methods:
-        raise DataError("no methods to compare; give at least one")
-    if repeats < 1:
-        raise DataError(f"repeats must be at least 1, not {repeats}")
-    if not 0 < train_fraction < 1:
-        raise DataError(f"train_fraction must lie between 0 and 1, not {train_fraction}")

@@ -1,78 +1,119 @@
-"""What a survey adds: the same folds with and without its columns."""
+"""Which features belong together: those of one survey, or of one kind of light."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
+from skyfill.catalog import Table
+from skyfill.errors import CatalogError
+from skyfill.model import Feature
 
-from skyfill.errors import DataError
-from skyfill.evaluate.class_comparison import ClassComparison
-from skyfill.evaluate.class_scores import Array
-from skyfill.evaluate.classification import Factory, cross_validate
+# Features by the name of their survey or group.
+Groups = dict[str, tuple[str, ...]]
+OTHER = "other"
+# What skyfill match calls its notes on a survey.
+_MATCH = "match_"
+# UCD words, the most special first.
+_KINDS = (
+    ("em.ir.j", "near infrared"),
+    ("em.ir.h", "near infrared"),
+    ("em.ir.k", "near infrared"),
+    ("em.ir", "infrared"),
+    ("em.opt", "optical"),
+    ("em.uv", "ultraviolet"),
+    ("em.x-ray", "X-rays"),
+    ("em.gamma", "gamma rays"),
+    ("em.radio", "radio"),
+    ("time.period", "variability"),
+    ("src.var", "variability"),
+    ("pos.pm", "astrometry"),
+    ("pos.parallax", "astrometry"),
+)
 
 
 def survey_columns(names: Sequence[str], survey: str) -> list[int]:
-    """Find the columns of a survey: its name is their suffix, or a list of columns with commas.
+    """Find the features of a survey: those that end in ``_NAME``, or those of ``NAME=COLUMN,...``.
+
+    A feature's own name stands for itself.
 
     Examples
     --------
     >>> survey_columns(["V", "J_two_mass", "K_two_mass"], "two_mass")
     [1, 2]
-    >>> survey_columns(["V", "J_two_mass", "K_two_mass"], "V,K_two_mass")
+    >>> survey_columns(["V", "J_two_mass", "K_two_mass"], "some=V,K_two_mass")
     [0, 2]
     """
-    found = [j for j, name in enumerate(names) if name.endswith(f"_{survey}")]
-    if found:
+    name, equals, columns = survey.partition("=")
+    found = [j for j, feature in enumerate(names) if feature.endswith(f"_{name}")]
+    if found and not equals:
         return found
-    words = [word.strip() for word in survey.split(",")]
+    words = [word.strip() for word in columns.split(",")] if equals else [name]
     unknown = [word for word in words if word not in names]
-    if unknown:
-        raise DataError(
-            f"no feature {unknown[0]!r} and no features of a survey of that name (they would end "
-            f"in _{unknown[0]}); the features are {', '.join(names)}"
+    if unknown or not name:
+        end = "" if equals else f", and none that ends in _{name}"
+        raise CatalogError(
+            f"survey {survey}: no feature {unknown[0] if unknown else name!r}{end}; write NAME or "
+            f"NAME=COLUMN,...; the features are {', '.join(names)}"
         )
     return [names.index(word) for word in words]
 
 
-def without_surveys(
-    X: Array,
-    y: Iterable[Any],
-    methods: Mapping[str, Factory],
-    *,
-    columns: Sequence[int],
-    found: ClassComparison,
-    **options: Any,
-) -> dict[str, ClassComparison]:
-    """Put beside a comparison the same without some columns, and split it by who has them.
+def find_surveys(
+    table: Table, names: Sequence[str], asked: Iterable[str] = ()
+) -> dict[str, list[int]]:
+    """Find the features of each survey that is asked for, else of each that skyfill match noted.
 
-    Parameters
-    ----------
-    columns : sequence of int
-        The columns to leave out.
-    found : ClassComparison
-        What `cross_validate` gave with all columns and the same options.
-    **options
-        Those of `cross_validate`; the seed must be the same.
-
-    Returns
-    -------
-    dict
-        Under ``all``, ``matched`` (objects that have any of the columns) and ``unmatched``: each
-        method and, as "<method> without", what it reaches without the columns. A part without
-        objects is left out.
+    Examples
+    --------
+    >>> table = Table.from_columns({"V": [18.0], "J_nir": [15.2]}).with_meta(match_nir="{}")
+    >>> find_surveys(table, table.names), find_surveys(table, table.names, ["optical=V"])
+    ({'nir': [1]}, {'optical': [0]})
     """
-    kept = [j for j in range(X.shape[1]) if j not in set(columns)]
-    if not kept:
-        raise DataError("without these columns nothing is left to classify by")
-    bare = cross_validate(X[:, kept], y, methods, **options).renamed(" without")
-    both = found + bare
-    matched = np.asarray(~np.isnan(X[:, list(columns)]).all(axis=1))
-    parts: dict[str, NDArray[np.bool_]] = {
-        "all": np.ones(len(X), dtype=bool),
-        "matched": matched,
-        "unmatched": np.logical_not(matched),
-    }
-    return {name: both.subset(rows) for name, rows in parts.items() if rows[both.rows].any()}
+    noted = [key.removeprefix(_MATCH) for key in table.meta if key.startswith(_MATCH)]
+    there = [name for name in noted if any(feature.endswith(f"_{name}") for feature in names)]
+    texts = list(asked) or there
+    return {text.partition("=")[0].strip(): survey_columns(names, text) for text in texts}
+
+
+def name_groups(names: Sequence[str], surveys: Iterable[str]) -> Groups:
+    """Group features by surveys; those of none become the group `other`.
+
+    Examples
+    --------
+    >>> name_groups(["J", "H", "V"], ["2MASS=J,H"])
+    {'2MASS': ('J', 'H'), 'other': ('V',)}
+    """
+    found = {text.partition("=")[0].strip(): survey_columns(names, text) for text in surveys}
+    groups = {name: tuple(names[j] for j in columns) for name, columns in found.items()}
+    taken = {name for members in groups.values() for name in members}
+    rest = tuple(name for name in names if name not in taken)
+    return {**groups, **({OTHER: rest} if rest else {})}
+
+
+def guess_groups(features: Sequence[Feature], columns: Sequence[str] = ()) -> Groups:
+    """Group by the surveys of a join (``sep_NAME`` stands beside ``J_NAME``), else by UCD.
+
+    Examples
+    --------
+    >>> guess_groups([Feature("J", ucd="phot.mag;em.IR.J"), Feature("eta")])
+    {'near infrared': ('J',), 'other': ('eta',)}
+    """
+    surveys = [column.removeprefix("sep_") for column in columns if column.startswith("sep_")]
+    of = {feature.name: _survey(feature.name, surveys) for feature in features}
+    if not any(of.values()):
+        of = {feature.name: _kind(feature.ucd) for feature in features}
+    found: dict[str, list[str]] = {}
+    for name, group in of.items():
+        found.setdefault(group or ("base" if surveys else OTHER), []).append(name)
+    if list(found) == [OTHER]:
+        return {"features": tuple(found[OTHER])}
+    return {group: tuple(members) for group, members in found.items()}
+
+
+def _survey(name: str, surveys: Sequence[str]) -> str | None:
+    return next((survey for survey in surveys if name.endswith(f"_{survey}")), None)
+
+
+def _kind(ucd: str | None) -> str | None:
+    words = (ucd or "").lower()
+    return next((kind for word, kind in _KINDS if word in words), None)

@@ -2,7 +2,6 @@
 
 from skyfill.report.evaluations import read_evaluations
 from skyfill.report.gaps import GapCounts, count_gaps
-from skyfill.report.groups import guess_groups, parse_groups
 from skyfill.report.network_summary import Summary, summarize_network
 from skyfill.report.objects import Results, read_results
 from skyfill.report.page import Report, build_page, write_page
@@ -14,8 +13,6 @@ __all__ = [
     "Results",
     "build_page",
     "count_gaps",
-    "guess_groups",
-    "parse_groups",
     "read_evaluations",
     "read_results",
     "summarize_network",

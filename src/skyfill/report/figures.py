@@ -1,7 +1,6 @@
 """Figures for papers: functions that draw on matplotlib Axes, safe for all kinds of color vision.
 
-Those of evaluations live beside them (`skyfill.evaluate.figures`, `class_figures`); the two of
-classes are given here too.
+Those of evaluations are in `skyfill.evaluate.score_figures`; two of them are given here as well.
 """
 
 from __future__ import annotations
@@ -13,8 +12,14 @@ import numpy as np
 
 from skyfill.catalog import Table
 from skyfill.errors import DataError
-from skyfill.evaluate.class_figures import plot_confusion, plot_reliability
-from skyfill.evaluate.figures import COLORS, MARKERS, own_axes
+from skyfill.evaluate.score_figures import (
+    COLORS,
+    new_figure,
+    own_axes,
+    plot_confusion,
+    plot_reliability,
+    style_of,
+)
 from skyfill.model.results import CLASS
 from skyfill.network import MixtureNetwork
 from skyfill.report.gaps import REASONS, GapCounts
@@ -160,8 +165,6 @@ def draw_pair(
     network, names, at
         As of `plot_pair`.
     """
-    from skyfill.evaluate.figures import new_figure
-
     pair = describe_pair(network, names, at)
     figure = new_figure((6, 6))
     sizes = {"width_ratios": (4, 1), "height_ratios": (1, 4)}
@@ -199,11 +202,7 @@ def plot_sky(table: Table, column: str = CLASS, *, ax: Axes | None = None) -> Ax
     names, numbers = np.unique(words[words != ""], return_counts=True)
     for k in np.argsort(-numbers):
         mine = words == names[k]
-        style: dict[str, Any] = {
-            "color": COLORS[k % len(COLORS)],
-            "marker": MARKERS[k % len(MARKERS)],
-        }
-        style |= {"linestyle": "none", "markersize": 4}
+        style = {**style_of(int(k)), "linestyle": "none", "markersize": 4}
         if 2 * numbers[k] > numbers.sum() and len(names) > 1:  # the background
             style |= {"color": "0.7", "marker": ".", "markersize": 2}
         ax.plot(places.ra_deg[mine], places.dec_deg[mine], label=names[k], **style)

@@ -15,10 +15,10 @@ import numpy as np
 
 from skyfill import __version__
 from skyfill.catalog.file_io import open_atomic
+from skyfill.evaluate.surveys import Groups, guess_groups
 from skyfill.model import Model
 from skyfill.report.engine import axis_of, export_network
 from skyfill.report.gaps import REASONS, seen_values
-from skyfill.report.groups import Groups, guess_groups
 from skyfill.report.importance import importance_for_classes, importance_for_features
 from skyfill.report.network_drawing import (
     FILLS,

@@ -1,9 +1,10 @@
-"""Classifiers by name, to be compared: that of skyfill, that of the paper, and the usual ones."""
+"""Imputers and classifiers by name, to be compared: one name for the same way to fill."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any, Self
 
 import numpy as np
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skyfill.classify import CatalogClassifier
 from skyfill.classify.training_set import label_texts, read_labels
 from skyfill.errors import DataError
-from skyfill.evaluate.classification import seeded
 from skyfill.impute import (
     ForestImputer,
     GaussianMixtureImputer,
@@ -21,6 +22,9 @@ from skyfill.impute import (
     NeighborsImputer,
     NetworkImputer,
 )
+
+Factory = Callable[[], Any]
+Progress = Callable[[int, int, str], None]
 
 N_TREES = 300
 
@@ -84,46 +88,52 @@ def _boosting() -> Any:
     return HistGradientBoostingClassifier()
 
 
-def _filled(imputer: Callable[[], Any]) -> FilledClassifier:
+def _filled(imputer: Factory) -> FilledClassifier:
     return FilledClassifier(imputer(), _forest())
 
 
-def _paper() -> Any:
-    from skyfill.classify import CatalogClassifier
-
-    return CatalogClassifier("paper", imputer=NetworkImputer(1, margins=False, n_fits=1))
-
-
-def _skyfill() -> Any:
-    from skyfill.classify import CatalogClassifier
-
-    return CatalogClassifier()
-
-
-def _quick() -> Any:
-    """Give a small one for a first look: one fit, one forest per view."""
-    from skyfill.classify import CatalogClassifier
-
-    imputer = NetworkImputer(6, gaps="informative", n_fits=1, tol=1e-3)
-    return CatalogClassifier("forest", imputer=imputer, n_trees=60)
-
-
-# Name -> what makes a new classifier. "mixture" is what the paper compares itself with: it fills
-# in draws, each column for itself.
-METHODS: dict[str, Callable[[], Any]] = {
-    "mean": partial(_filled, MeanImputer),
+# The paper's network, and a small mixture for a first look.
+_PAPER = partial(NetworkImputer, 1, margins=False, n_fits=1)
+_QUICK = partial(NetworkImputer, 6, n_fits=1, tol=1e-3)
+# Name -> what makes a new imputer.
+IMPUTERS: dict[str, Factory] = {
+    "mean": MeanImputer,
+    "mixture": GaussianMixtureImputer,
+    "knn": NeighborsImputer,
+    "missforest": partial(ForestImputer, n_jobs=-1),
+    "paper": _PAPER,
+    "skyfill": NetworkImputer,
+    "skyfill-quick": _QUICK,
+}
+# Name -> what makes a new classifier: a forest on filled values, trees that handle gaps themselves,
+# the paper's pipeline and our own. The paper compares itself with "mixture" filled by draws.
+CLASSIFIERS: dict[str, Factory] = {
+    "mean": partial(_filled, IMPUTERS["mean"]),
     "mixture": partial(_filled, partial(GaussianMixtureImputer, "sample")),
-    "neighbors": partial(_filled, NeighborsImputer),
-    "missforest": partial(_filled, partial(ForestImputer, n_jobs=-1)),
+    "knn": partial(_filled, IMPUTERS["knn"]),
+    "missforest": partial(_filled, IMPUTERS["missforest"]),
     "nan-forest": _forest,
     "nan-boosting": _boosting,
-    "paper": _paper,
-    "skyfill": _skyfill,
-    "skyfill-quick": _quick,
+    "paper": lambda: CatalogClassifier("paper", imputer=_PAPER()),
+    "skyfill": CatalogClassifier,
+    "skyfill-quick": lambda: CatalogClassifier(
+        "forest", imputer=_QUICK(gaps="informative"), n_trees=60
+    ),
 }
 
 
-def classifiers(names: Sequence[str]) -> dict[str, Callable[[], Any]]:
+def imputers(names: Sequence[str]) -> dict[str, Factory]:
+    """Look imputers up by name.
+
+    Examples
+    --------
+    >>> list(imputers(["mixture", "skyfill"]))
+    ['mixture', 'skyfill']
+    """
+    return _look_up(names, IMPUTERS)
+
+
+def classifiers(names: Sequence[str]) -> dict[str, Factory]:
     """Look classifiers up by name.
 
     Examples
@@ -131,7 +141,36 @@ def classifiers(names: Sequence[str]) -> dict[str, Callable[[], Any]]:
     >>> list(classifiers(["mixture", "skyfill"]))
     ['mixture', 'skyfill']
     """
+    return _look_up(names, CLASSIFIERS)
+
+
+def _look_up(names: Sequence[str], known: Mapping[str, Factory]) -> dict[str, Factory]:
     for name in names:
-        if name not in METHODS:
-            raise DataError(f"no method {name!r}; the methods are {', '.join(METHODS)}")
-    return {name: METHODS[name] for name in names}
+        if name not in known:
+            raise DataError(f"no method {name!r}; the methods are {', '.join(known)}")
+    return {name: known[name] for name in names}
+
+
+def seeded(model: Any, seed: int) -> Any:
+    """Give every open ``random_state`` of a model and of its parts a seed."""
+    asked = model.get_params() if hasattr(model, "get_params") else {}
+    mine = {
+        key: seed
+        for key, value in asked.items()
+        if value is None and key.rpartition("__")[2] == "random_state"
+    }
+    return model.set_params(**mine) if mine else model
+
+
+def counted(progress: Progress | None, total: int) -> Callable[[str], None]:
+    """Count steps for `progress`: call what is given with a method as its next step begins."""
+    done = count()
+    return lambda name: progress(next(done), total, name) if progress else None
+
+
+def check_comparison(methods: Mapping[str, Factory], repeats: int) -> None:
+    """Refuse a comparison of nothing."""
+    if not methods:
+        raise DataError("no methods to compare; give at least one")
+    if repeats < 1:
+        raise DataError(f"repeats must be at least 1, not {repeats}")

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skyfill.errors import DataError
+from skyfill.evaluate.score_tables import Mean, bold, markdown, tables_html
 
 # What is best: the least error, or the share nearest to what it should be.
 TARGETS = {"coverage_50": 0.5, "coverage_68": 0.68, "coverage_90": 0.9}
 SCORES = ("nrmse", "mae", "crps", "log_score", *TARGETS, "fit_seconds", "fill_seconds")
-
-
-class Mean(NamedTuple):
-    """A mean over repeats and its standard error (NaN for a single repeat)."""
-
-    value: float
-    error: float
 
 
 class Example(NamedTuple):
@@ -87,8 +81,6 @@ class Comparison:
         return Comparison(self.scores + other.scores)
 
     def _repr_html_(self) -> str:
-        from skyfill.evaluate.notebook import tables_html
-
         return tables_html(self.table("nrmse"), self.table("crps"))
 
     @property
@@ -123,8 +115,7 @@ class Comparison:
         means = {rate: [self.mean(score, m, rate) for m in self.methods] for rate in self.rates}
         columns = [_cells(column, TARGETS.get(score)) for column in means.values()]
         head = [score.replace("_", " "), *(f"{100 * rate:g} %" for rate in self.rates)]
-        rows = zip(self.methods, *columns, strict=True)
-        return "\n".join(_line(cells) for cells in [head, ["---"] * len(head), *rows])
+        return markdown(head, zip(self.methods, *columns, strict=True))
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Give one flat dictionary for each run."""
@@ -171,18 +162,14 @@ def _cells(means: list[Mean], target: float | None) -> list[str]:
     ranks = [mean.value if target is None else abs(mean.value - target) for mean in means]
     known = [rank for rank in ranks if not math.isnan(rank)]
     best = min(known, default=math.nan)
-    return [_cell(mean, bold=rank == best) for mean, rank in zip(means, ranks, strict=True)]
+    return [_cell(mean, rank == best) for mean, rank in zip(means, ranks, strict=True)]
 
 
-def _cell(mean: Mean, *, bold: bool) -> str:
+def _cell(mean: Mean, is_best: bool) -> str:
     if math.isnan(mean.value):
         return "–"
-    value = f"**{mean.value:.3f}**" if bold else f"{mean.value:.3f}"
+    value = bold(mean.value, is_best)
     return value if math.isnan(mean.error) else f"{value} ± {mean.error:.3f}"
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
 
 
 def _plain(value: Any) -> Any:

@@ -6,12 +6,74 @@ log score are proper (Gneiting & Raftery 2007): on average nothing beats the tru
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from skyfill.evaluate.hide import Hidden
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+# Even levels: quantiles at these are like draws.
+LEVELS = np.arange(1, 100) / 100
+N_DRAWS = 100
+
+
+class CellScores(NamedTuple):
+    """Scores of hidden cells, each of shape (cells,); None for what a method does not provide."""
+
+    crps: Array
+    log_score: Array | None = None
+    pit: Array | None = None
+
+
+def score_cells(
+    imputer: Any, hidden: Hidden, *, true: Array, filled: Array | None = None, rng: Any = 0
+) -> CellScores:
+    """Score the most informative answer that a fitted imputer has for hidden cells.
+
+    That is the first that it offers of ``quantiles(X, levels)`` (with ``logpdf(X_true, X)``),
+    ``posterior(X)`` (a mean and a standard deviation), ``sample(X, n_draws, random_state=)`` and
+    ``transform(X)``.
+
+    Parameters
+    ----------
+    imputer : fitted imputer
+    hidden : Hidden
+        The table with more gaps, of shape (n, p), and which cells were hidden.
+    true : array of shape (n, p)
+        The table before.
+    filled : array of shape (n, p), optional
+        What ``transform`` gave, if it was called already.
+    rng : int or numpy.random.Generator
+        Breaks ties of the probability integral transform.
+
+    Examples
+    --------
+    >>> from skyfill.impute import MeanImputer
+    >>> imputer = MeanImputer().fit([[1.0], [3.0]])
+    >>> hidden = Hidden(np.array([[np.nan]]), np.array([[True]]))
+    >>> score_cells(imputer, hidden, true=np.array([[5.0]]))
+    CellScores(crps=array([3.]), log_score=None, pit=None)
+    """
+    X, mask = hidden
+    at = true[mask]
+    if hasattr(imputer, "quantiles"):
+        quantiles = imputer.quantiles(X, LEVELS)[:, mask]
+        log_score = -imputer.logpdf(true, X)[mask] if hasattr(imputer, "logpdf") else None
+        crps = crps_quantiles(quantiles, LEVELS, at)
+        return CellScores(crps, log_score, pit_draws(quantiles, at, rng))
+    if hasattr(imputer, "posterior"):
+        normal = (*(part[mask] for part in imputer.posterior(X)[:2]), at)
+        crps, log_score = crps_gaussian(*normal), log_score_gaussian(*normal)
+        return CellScores(crps, log_score, pit_gaussian(*normal))
+    if hasattr(imputer, "sample"):
+        draws = imputer.sample(X, N_DRAWS, random_state=0)[:, mask]
+        return CellScores(crps_draws(draws, at), pit=pit_draws(draws, at, rng))
+    values = np.asarray(imputer.transform(X) if filled is None else filled)
+    return CellScores(crps_point(values[mask], at))
 
 
 def nrmse(filled: Array, true: Array, mask: Mask) -> Array:
@@ -153,7 +215,7 @@ def log_score_gaussian(mean: ArrayLike, sd: ArrayLike, true: ArrayLike) -> Array
 
 
 def covered(pit: ArrayLike, level: float) -> Mask:
-    """Tell which truths lie in the central interval of a level, from their PIT.
+    """Mark the truths that lie in the central interval of a level, from their PIT.
 
     An atom counts with the share of it that the interval needs: a truth that is 0 with
     probability 0.7 is in the 50 % interval [0, 0] five times in ten, not seven.

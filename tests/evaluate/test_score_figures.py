@@ -7,7 +7,7 @@ import pytest
 
 from skyfill.errors import SkyfillError
 from skyfill.evaluate import compare_imputers
-from skyfill.evaluate.figures import draw_comparison, plot_filled, plot_pit, plot_scores
+from skyfill.evaluate.score_figures import draw_comparison, plot_filled, plot_pit, plot_scores
 from skyfill.impute import GaussianMixtureImputer, MeanImputer
 
 
