@@ -140,5 +140,5 @@ TITLES = {
     "mean": "column mean + forest",
     "knn": "kNN filling + forest",
     "missforest": "missForest + forest",
-    "mixture": "independent mixtures + forest (the paper's rival)",
+    "mixture": "independent mixtures + forest (the paper's baseline)",
 }

@@ -280,7 +280,7 @@ def main():
             details[fate, detail] += 1
     died = sum(job.exitcode != 0 for job in jobs)
     kinds, all_fates = ("damaged", "forged", "bomb"), sorted({fate for _, fate in fates})
-    print_table(["what happened", *kinds], [[f, *(fates[k, f] for k in kinds)] for f in all_fates])
+    print_table(["outcome", *kinds], [[f, *(fates[k, f] for k in kinds)] for f in all_fates])
     print(
         f"{sum(fates.values())} files; slowest {slowest:.2f} s; memory grew by {memory:.0f} MB; "
         f"processes that died: {died}\n"

@@ -128,7 +128,7 @@ def main_table(n):
             "faster by",
             "time of X @ B + copy",
             "MB beyond input and output",
-            "RMSE skyfill / rival",
+            "RMSE skyfill / IterativeImputer",
         ],
         rows,
     )

@@ -110,7 +110,8 @@ def referee(y, predictions, macho):
         differ = (found != y) & np.isin(macho, np.unique(y))
         sides = [np.mean(side[differ] == macho[differ]) for side in (found, y)]
         rows.append([seed, differ.sum(), *(f"{share:.2f}" for share in sides)])
-    print_table(["seed", "stars in MACHO on which both differ", "as forest", "as EROS label"], rows)
+    columns = ["stars in MACHO where both differ", "MACHO agrees with forest", "with EROS label"]
+    print_table(["seed", *columns], rows)
 
 
 def periods(ours, stars, y, macho):
@@ -133,8 +134,9 @@ def periods(ours, stars, y, macho):
                 ]
             )
     print_table(
-        ["feature", "class", "stars", "as EROS catalog", "half or double", "or daily alias",
-         "in MACHO", "as MACHO", "half or double", "or daily alias", "EROS catalog as MACHO"],
+        ["feature", "class", "stars", "agrees with EROS catalogue", "half or double",
+         "or daily alias", "in MACHO", "agrees with MACHO", "half or double", "or daily alias",
+         "EROS catalogue agrees with MACHO"],
         rows,
     )  # fmt: skip
 
