@@ -157,7 +157,9 @@ def test_a_survey_without_rows_or_a_base_without_rows_joins():
 
 def test_nothing_matched_is_a_warning_with_the_distance_and_a_hint():
     far = Table.from_columns({"ra": [np.radians(10.0)], "dec": [0.0], "J": [1.0]})
-    with pytest.warns(NothingMatchedWarning, match=r"19\.8 degrees away.*units of the positions"):
+    with pytest.warns(
+        NothingMatchedWarning, match=r"19\.8 degrees: check the units of the positions"
+    ):
         join(base(), {"far": far}, 1.0)
 
 

@@ -167,7 +167,7 @@ def test_what_astropy_writes_in_sexagesimal_is_read_back(ra_units: int, dec_unit
     ("columns", "units", "message"),
     [
         ({"ra": [80.0], "dec": [-69.0]}, {"ra": "rad", "dec": "rad"},
-         "column 'ra', row 1.*looks like degrees although the unit says rad"),
+         "column 'ra', row 1.*looks like degrees although the unit is rad"),
         ({"ra": [80.0], "dec": [-69.0]}, {"ra": "hourangle"}, "looks like degrees although"),
         ({"ra": [1.0, -999.0], "dec": [0.0, 0.0]}, {}, "column 'ra', row 2.*sentinel"),
         ({"ra": [1.0], "dec": [99.999]}, {}, "column 'dec', row 1: 99.999 deg is beyond 90"),

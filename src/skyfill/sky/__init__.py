@@ -1,4 +1,4 @@
-"""Positions: cross-match of any number of catalogues into one table with gaps."""
+"""Positions: cross-match any number of catalogues into one table with gaps."""
 
 from skyfill.sky.associations import Associations, associate
 from skyfill.sky.density import density_of_area, local_density

@@ -1,4 +1,4 @@
-"""The part of the sky that a survey covers, as a multi-order coverage map (MOC)."""
+"""The area that a survey covers, as a multi-order coverage map (MOC)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from skyfill.sky.sphere import Floats
 
 @dataclass(frozen=True)
 class Footprint:
-    """Covered part of the sky.
+    """Area of the sky that a survey covers.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Footprint:
     moc: Any
 
     def covers(self, ra_deg: Floats, dec_deg: Floats) -> np.ndarray:
-        """Tell for each position whether it is covered; a row without a position is not.
+        """Select the positions that are covered; a row without a position is not.
 
         Examples
         --------

@@ -8,11 +8,11 @@ from skyfill.catalog import Table
 from skyfill.catalog.file_io import naming
 from skyfill.errors import CatalogError
 from skyfill.sky.matching import Matches
-from skyfill.sky.survey import Flag, MatchReport, Survey, SurveyMatch
+from skyfill.sky.survey import Flag, MatchReport, Survey, SurveyMatch, count_flags
 
 
 def match_identifiers(base: Table, survey: Survey, key: str) -> SurveyMatch:
-    """Match the rows of a survey to those of the base that have the same identifier.
+    """Match the rows of a survey to the rows of the base with the same identifier.
 
     Parameters
     ----------
@@ -36,17 +36,7 @@ def match_identifiers(base: Table, survey: Survey, key: str) -> SurveyMatch:
     left = np.flatnonzero(rows >= 0)
     matches = Matches(left, rows[left].astype(np.intp), np.zeros(len(left)), (rows >= 0) * 1)
     flags = np.where(rows >= 0, Flag.MATCHED.value, Flag.UNMATCHED.value)
-    report = MatchReport(
-        survey.name,
-        0.0,
-        matched=len(left),
-        ambiguous=0,
-        taken=0,
-        unmatched=len(rows) - len(left),
-        uncovered=0,
-        unplaced=0,
-        key=key,
-    )
+    report = MatchReport(survey.name, 0.0, **count_flags(flags), offset=None, chance=None, key=key)
     return SurveyMatch(matches, flags, report)
 
 

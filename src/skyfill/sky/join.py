@@ -1,4 +1,4 @@
-"""Any number of catalogues joined to a base: one table, with gaps that know their reason."""
+"""Join any number of catalogues to a base: one table, whose gaps have reasons."""
 
 import json
 import warnings
@@ -16,7 +16,7 @@ from skyfill.sky.positions import Positions, read_positions
 from skyfill.sky.sphere import Rows
 from skyfill.sky.survey import Flag, MatchReport, MatchRules, Survey, SurveyMatch, match_survey
 
-# The flag column says why these are missing; a companion column each would say it again.
+# The flag column says why these are missing; companion columns would only repeat it.
 _WITHOUT_REASONS = (Role.IDENTIFIER, Role.POSITION, Role.ERROR, Role.REASON)
 
 
@@ -31,25 +31,25 @@ def join(
     *,
     rules: MatchRules | None = None,
 ) -> Table:
-    """Join catalogues to a base by position; every row of the base stays.
+    """Join catalogues to a base by position; every row of the base is kept.
 
     Each column of a survey gets the suffix ``_NAME``; ``sep_NAME`` (arcsec), ``n_NAME``
-    (candidates within the radius) and ``flag_NAME`` (see `Flag`) come along. A gap of an
-    unmatched row has the reason `unmatched`. Gaps and reasons that a survey brings stay.
-    The counts of each match are kept in ``table.meta`` under ``match_NAME``, as JSON.
+    (candidates within the radius) and ``flag_NAME`` (see `Flag`) are added. The gaps of an
+    unmatched row have the reason `unmatched`. Gaps and reasons of the survey itself are kept.
+    The counts of each match are in ``table.meta`` under ``match_NAME``, as JSON.
 
     Parameters
     ----------
     others : mapping of str to Table
-        Catalogues by name. `join_surveys` takes a radius, position columns, an epoch and a
-        footprint for each.
+        Catalogues by name. With `join_surveys` each can have its own radius, position columns,
+        epoch and footprint.
     rules : MatchRules, optional
         With ``keep="all"`` a row of the base is repeated for each of its counterparts.
 
     Warns
     -----
     NothingMatchedWarning
-        Where a survey has no counterpart at all.
+        If a survey has no counterpart at all.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def join_surveys(
     Parameters
     ----------
     positions : Positions, optional
-        Positions of the base, read from its columns where not given.
+        Positions of the base, by default read from its columns.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def _check_names(base: Table, surveys: Iterable[Survey]) -> None:
     owners = dict.fromkeys(base.names, "the base")
     for survey in surveys:
         if not survey.name.strip():
-            raise CatalogError("a survey needs a name, the suffix of its columns")
+            raise CatalogError("a survey needs a name, which becomes the suffix of its columns")
         for name in _new_names(survey):
             if name in owners:
                 raise CatalogError(
@@ -144,14 +144,14 @@ def _own_columns(table: Table) -> list[str]:
 
 
 def _explained(table: Table) -> list[str]:
-    """Name the columns whose gaps get a reason: features, and all that have reasons already."""
+    """List the columns whose gaps get a reason: features, and those with reasons already."""
     already = {table.info(name).of for name in table.names_with(Role.REASON)}
     roles = ((name, table.info(name).role) for name in table.names)
     return [name for name, role in roles if role not in _WITHOUT_REASONS or name in already]
 
 
 def _spread(rows: Rows, matches: Matches) -> tuple[Rows, Rows, np.ndarray]:
-    """Give each output row its counterpart (-1: none); a row with several is repeated."""
+    """Assign each output row its counterpart (-1: none); rows with several are repeated."""
     n_base = len(matches.n_candidates)
     n_pairs = np.bincount(matches.left, minlength=n_base)
     first = np.cumsum(n_pairs) - n_pairs
@@ -166,7 +166,7 @@ def _spread(rows: Rows, matches: Matches) -> tuple[Rows, Rows, np.ndarray]:
 
 
 def _columns(survey: Survey, partners: Rows, flags: np.ndarray) -> Table:
-    """Take the survey's rows beside the base; a null index gives nulls and keeps the type."""
+    """Take the rows of the survey that belong to the base; a null index gives nulls."""
     source = survey.table
     taken = Table(source.arrow.combine_chunks().take(pa.array(partners, mask=partners < 0)))
     own = taken.select(_own_columns(source))
@@ -181,7 +181,7 @@ def _columns(survey: Survey, partners: Rows, flags: np.ndarray) -> Table:
 
 
 def _either(brought: pa.Array, lost: pa.Array) -> pa.Array:
-    """Prefer the reasons that a survey brings; columns without any share one array."""
+    """Prefer the reasons of the survey itself; columns without any share one array."""
     return lost if brought.null_count == len(brought) else pc.coalesce(brought, lost)
 
 
@@ -220,7 +220,7 @@ def _counts(found: SurveyMatch, rows: Rows) -> np.ndarray:
 
 
 def _meta(survey: Survey, report: MatchReport) -> dict[str, str]:
-    """Carry the survey's facts (its citation above all) and the counts of the match."""
+    """Keep the facts of the survey (above all its citation) and the counts of the match."""
     facts = survey.table.meta.items()
     carried = {f"{key}_{survey.name}": text for key, text in facts if key != "provenance"}
     return {**carried, f"match_{survey.name}": json.dumps(report.to_dict())}

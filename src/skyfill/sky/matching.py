@@ -1,4 +1,4 @@
-"""Cross-match of two lists of positions: arrays in, pairs of rows out."""
+"""Cross-match two lists of positions: arrays in, pairs of rows out."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from skyfill.sky.sphere import (
 Keep = Literal["symmetric", "best", "all"]
 KEEP: tuple[Keep, ...] = ("symmetric", "best", "all")
 
-# Rows within so many radii of the other catalogue count as lying in the common area.
+# Rows within this many radii of the other catalogue are in the common area.
 COMMON_AREA_RADII = 10
 MOST_PAIRS = 200_000_000
 
@@ -36,7 +36,7 @@ class Matches:
     left, right : integer arrays of shape (k,)
         Rows of the two catalogues; sorted by left row, then by separation.
     separation_arcsec : array of shape (k,)
-        Angle between the two rows of a pair.
+        Separation of the two rows of a pair.
     n_candidates : integer array of shape (n_left,)
         How many right rows lie within the radius of each left row, matched or not.
     """
@@ -52,7 +52,7 @@ class Matches:
 
 @dataclass(frozen=True)
 class _Nearest:
-    """For each point of one catalogue the nearest of the other, or a chord of infinity."""
+    """For each point of one catalogue, the nearest of the other; without one, infinite chords."""
 
     chord: Floats
     row: Rows
@@ -78,16 +78,16 @@ def match_positions(
         Largest separation; a pair at exactly this separation is kept.
     keep : {"symmetric", "best", "all"}
         ``symmetric``: one to one. Each row of the catalogue with more rows in the common area
-        takes its nearest neighbor, then each row of the other keeps the closest of those that
-        took it; nobody gets a second choice. These are the pairs of STILTS ``tmatch2
-        find=best``, and exchanging the catalogues does not change them.
+        takes its nearest neighbor, then each row of the other keeps the closest of the rows
+        that took it; there is no second choice. These are the pairs of STILTS ``tmatch2
+        find=best``; exchanging the catalogues does not change them.
         ``best``: the nearest right row for each left row; right rows may repeat.
         ``all``: every pair.
 
     Returns
     -------
     Matches
-        Equal separations are decided for the lower row.
+        Of equal separations, the lower row wins.
 
     Examples
     --------
@@ -108,12 +108,12 @@ def match_positions(
 
 
 def nearest_arcsec(ra1: Floats, dec1: Floats, ra2: Floats, dec2: Floats) -> Floats:
-    """Distance of each left position to the nearest right one, however far.
+    """Measure the separation of each left position from the nearest right one.
 
     Returns
     -------
     array of shape (n_left,)
-        Arcsec; NaN where there is no position or nothing to measure to.
+        Arcsec; NaN without a position or if the right catalogue is empty.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def _nearest(points: Points, others: Points, reach: float) -> _Nearest:
     if not len(points) or not len(others):
         nothing = np.full(len(points), np.inf)
         return _Nearest(nothing, np.zeros(len(points), dtype=np.int64), nothing)
-    limit = math.nextafter(reach, math.inf)  # the tree leaves out what lies on the limit itself
+    limit = math.nextafter(reach, math.inf)  # the tree excludes the limit itself
     near = others.distinct.query(points.vectors, k=2, distance_upper_bound=limit, workers=-1)
     chords, places = np.asarray(near[0]), np.asarray(near[1])
     seen = np.append(others.lowest_rows, -1)
@@ -143,7 +143,7 @@ def _nearest(points: Points, others: Points, reach: float) -> _Nearest:
 
 
 def _count(points: Points, others: Points, found: _Nearest, chord: float) -> Rows:
-    """Count the others within the chord of each point; a tree is asked only where it may be > 1."""
+    """Count the others within the chord of each point; a tree is needed only beyond one."""
     counts = (found.chord <= chord).astype(np.int64)
     many = np.flatnonzero(found.second_chord <= chord)
     counts[many] = _count_in(others.distinct, points.vectors[many], chord)
@@ -179,12 +179,12 @@ def _symmetric(left: Points, right: Points, found: _Nearest, chord: float) -> _P
         rows2, rows1, chords = _closest(*_best(right, left, back, chord))
         order = np.argsort(rows1)
         ways.append((rows1[order], rows2[order], chords[order]))
-    # Of two catalogues of the same size neither may come first, or exchanging them would matter.
+    # With two catalogues of the same size neither comes first, or exchanging them would matter.
     return max(ways, key=lambda pairs: (len(pairs[2]), -pairs[2].sum()))
 
 
 def _closest(askers: Rows, asked: Rows, chords: Floats) -> _Pairs:
-    """Keep for each asked row the closest asker (the lowest row of equals)."""
+    """Keep the closest asker for each asked row (of equals, the lowest row)."""
     closest = np.full(asked.max(initial=-1) + 1, np.inf)
     np.minimum.at(closest, asked, chords)
     kept = np.flatnonzero(chords == closest[asked])

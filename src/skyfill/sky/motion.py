@@ -1,5 +1,6 @@
 """Proper motion: move positions from one epoch to another."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,24 +48,28 @@ def find_motion(table: Table) -> Motion | None:
     >>> find_motion(table)
     Motion(ra_cosdec=array([1.]), dec=array([2.]))
     """
-    names = _by_ucd(table) or _by_name(table)
+    names = pair_by_ucd(table, table.names, (_UCDS,)) or pair_by_name(table.names, _PAIRS)
     if names is None:
         return None
     return Motion(*(table.numbers(name)[:, 0] * _mas_per_year(table, name) for name in names))
 
 
-def _by_ucd(table: Table) -> tuple[str, str] | None:
-    ucds: dict[str, str] = {}
-    for name in table.names:
-        ucds.setdefault((table.info(name).ucd or "").lower(), name)
-    ra, dec = (ucds.get(ucd) for ucd in _UCDS)
-    return (ra, dec) if ra and dec else None
+def pair_by_ucd(
+    table: Table, names: Sequence[str], pairs: Iterable[tuple[str, str]]
+) -> tuple[str, str] | None:
+    """Find the first columns that have a pair of UCDs, whatever their case and blanks."""
+    ucds = {_plain(table.info(name).ucd or ""): name for name in reversed(names)}
+    return next(((ucds[a], ucds[b]) for a, b in pairs if a in ucds and b in ucds), None)
 
 
-def _by_name(table: Table) -> tuple[str, str] | None:
-    lower = {name.lower(): name for name in reversed(table.names)}
-    pairs = ((lower[a], lower[b]) for a, b in _PAIRS if a in lower and b in lower)
-    return next(pairs, None)
+def pair_by_name(names: Sequence[str], pairs: Iterable[tuple[str, str]]) -> tuple[str, str] | None:
+    """Find the first columns that have a pair of names, whatever their case."""
+    lower = {name.lower(): name for name in reversed(names)}
+    return next(((lower[a], lower[b]) for a, b in pairs if a in lower and b in lower), None)
+
+
+def _plain(ucd: str) -> str:
+    return ucd.lower().replace(" ", "")
 
 
 def _mas_per_year(table: Table, name: str) -> float:

@@ -1,4 +1,4 @@
-"""Positions of a table: which columns hold them, in which unit, as degrees."""
+"""Positions of a table in degrees: find their columns and units."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,10 @@ from skyfill.sky.angles import (
     is_text,
     lettered_unit,
 )
-from skyfill.sky.motion import Motion, find_epoch, find_motion, move
+from skyfill.sky.motion import Motion, find_epoch, find_motion, move, pair_by_name, pair_by_ucd
 from skyfill.sky.sphere import Floats
 
-# Names in lower case, the most telling first.
+# Names in lower case, the most specific first.
 _PAIRS = (
     ("ra", "dec"),
     ("ra", "de"),
@@ -69,8 +69,8 @@ class PositionColumns:
         One column each, or three with hours (degrees), minutes and seconds; `dec` may have a
         column of signs before them.
     unit : str, optional
-        Unit of both, in place of what the columns say of themselves; ``hourangle`` concerns the
-        right ascension, and declination is in degrees then.
+        Unit of both, instead of the units of the columns; with ``hourangle``, declination is in
+        degrees.
 
     Examples
     --------
@@ -100,9 +100,9 @@ class Positions:
     ----------
     ra_deg, dec_deg : arrays of shape (n,)
     motion : Motion or None
-        Proper motions, where the table has them.
+        Proper motions, if the table has them.
     epoch : array of shape (n,) or None
-        Julian year to which each position belongs, where it is known.
+        Julian year of each position, if known.
     """
 
     ra_deg: Floats
@@ -115,14 +115,14 @@ class Positions:
 
     @property
     def single_epoch(self) -> float | None:
-        """Epoch that all rows share, if they do."""
+        """Epoch that all rows share, or None."""
         if self.epoch is None:
             return None
         years = np.unique(self.epoch[np.isfinite(self.epoch)])
         return float(years[0]) if years.size == 1 else None
 
     def at(self, year: float) -> "Positions":
-        """Move the rows with a proper motion and a known epoch; the others stay where they are."""
+        """Move rows with a proper motion and a known epoch; leave the others where they are."""
         if self.motion is None or self.epoch is None:
             return self
         there = move(self.ra_deg, self.dec_deg, self.motion, epoch=self.epoch, year=year)
@@ -132,7 +132,7 @@ class Positions:
 def find_position_columns(table: Table) -> PositionColumns:
     """Find the position columns by UCD, by name, then by role.
 
-    Columns of role `position` come first wherever there is a choice.
+    Columns of role `position` take precedence.
 
     Examples
     --------
@@ -141,8 +141,10 @@ def find_position_columns(table: Table) -> PositionColumns:
     """
     chosen = table.names_with(Role.POSITION)
     for names in (chosen, table.names):
-        found = _by_ucd(table, names) or _by_name(names)
-        if found:
+        pair = pair_by_ucd(table, names, _UCDS) or pair_by_name(names, _PAIRS)
+        if pair:
+            return PositionColumns(pair[:1], pair[1:])
+        if found := _in_parts(names):
             return found
     if len(chosen) == 2 and not any(_is_other_frame(table, name) for name in chosen):
         return PositionColumns(chosen[:1], chosen[1:])
@@ -158,20 +160,9 @@ def _is_other_frame(table: Table, name: str) -> bool:
     return ucd.startswith(("pos.gal", "pos.ecl")) or name.lower().startswith(("gl", "gal", "e"))
 
 
-def _by_ucd(table: Table, names: tuple[str, ...]) -> PositionColumns | None:
-    ucds: dict[str, str] = {}
-    for name in names:
-        ucds.setdefault((table.info(name).ucd or "").lower().replace(" ", ""), name)
-    for ra, dec in _UCDS:
-        if ra in ucds and dec in ucds:
-            return PositionColumns((ucds[ra],), (ucds[dec],))
-    return None
-
-
-def _by_name(names: tuple[str, ...]) -> PositionColumns | None:
+def _in_parts(names: tuple[str, ...]) -> PositionColumns | None:
     lower = {name.lower(): name for name in reversed(names)}
-    singles = (((ra,), (dec,)) for ra, dec in _PAIRS)
-    for ra, dec in (*singles, *_PARTS):
+    for ra, dec in _PARTS:
         if all(part in lower for part in (*ra, *dec)):
             return PositionColumns(tuple(lower[p] for p in ra), tuple(lower[p] for p in dec))
     return None
@@ -183,18 +174,18 @@ def read_positions(
     *,
     epoch: float | None = None,
 ) -> Positions:
-    """Return the positions of a table in degrees, with proper motions where it has them.
+    """Return the positions of a table in degrees, with proper motions if it has them.
 
-    Units come from `columns`, else from the columns themselves; numbers without a unit are
-    degrees (radians where the name ends in ``rad``), text is sexagesimal with right ascension in
-    hours, and so are parts in columns of their own.
+    Units come from `columns`, else from the columns themselves. Numbers without a unit are in
+    degrees (radians if the name ends in ``rad``). Text and parts in separate columns are
+    sexagesimal, with right ascension in hours.
 
     Parameters
     ----------
     columns : PositionColumns, optional
-        Found by `find_position_columns` where not given.
+        By default from `find_position_columns`.
     epoch : float, optional
-        Julian year of all positions, in place of the column ``ref_epoch``.
+        Julian year of all positions, instead of the column ``ref_epoch``.
 
     Examples
     --------
@@ -223,7 +214,7 @@ def _angles(table: Table, names: tuple[str, ...], unit: str | None, *, is_ra: bo
         values = from_parts(cells, names) if len(names) > 1 else from_text(cells[0], names[0])
     with naming(f"column {names[0]!r}"):
         scale = in_degrees(stated)
-    if scale == 15 and not is_ra:  # nobody measures declinations in hours
+    if scale == 15 and not is_ra:  # declinations are never in hours
         stated, scale = "deg", 1.0
     _check_range(values, scale, name=names[0], unit=stated, is_ra=is_ra)
     return values * scale
@@ -240,6 +231,6 @@ def _check_range(values: Floats, scale: float, *, name: str, unit: str, is_ra: b
     what = f"{first} {most:g} degrees ({beyond.size} such rows)"
     if scale > 1 and np.all(np.abs(seen) <= most):
         raise CatalogError(
-            f"{what}; it looks like degrees although the unit says {unit}: correct the unit"
+            f"{what}; it looks like degrees although the unit is {unit}: correct the unit"
         )
     raise CatalogError(f"{what}; declare it as a sentinel of the column, or correct the unit")

@@ -1,4 +1,4 @@
-"""Positions as unit vectors: the angles, the order in memory and the trees that matching needs."""
+"""Positions as unit vectors: angles, order in memory and trees for matching."""
 
 import math
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ Rows = NDArray[np.int64]
 Number = TypeVar("Number", np.float64, np.int64)
 
 ARCSEC = math.pi / 180 / 3600
-# Degrees in double precision are themselves uncertain by this much (radians), so two positions
-# nearer than this are the same and a pair on the very edge of the radius counts as inside.
+# Degrees in double precision are uncertain by this much (radians): positions nearer than this are
+# the same, and a pair at exactly the radius counts as inside.
 ROUNDING = 2e-15
 
 
 def unit_vectors(ra_deg: Floats, dec_deg: Floats) -> Floats:
-    """Turn right ascension and declination in degrees into vectors of shape (n, 3).
+    """Convert right ascension and declination in degrees to vectors of shape (n, 3).
 
     Examples
     --------
@@ -35,7 +35,7 @@ def unit_vectors(ra_deg: Floats, dec_deg: Floats) -> Floats:
 
 
 def chord_of_arcsec(angle_arcsec: float) -> float:
-    """Length of the straight line between two points of the unit sphere; 2 beyond 180 degrees.
+    """Return the chord of an angle on the unit sphere; 2 beyond 180 degrees.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def chord_of_arcsec(angle_arcsec: float) -> float:
 
 
 def arcsec_of_chord(chord: Floats) -> Floats:
-    """Angle that belongs to a chord; exact for small angles, where an arc cosine is not.
+    """Return the angle of a chord; accurate for small angles, unlike an arc cosine.
 
     Examples
     --------
@@ -58,18 +58,18 @@ def arcsec_of_chord(chord: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Points:
-    """Positions of one catalogue in an order that keeps neighbors on the sky near in memory.
+    """Positions of one catalogue, in an order that keeps neighbors on the sky close in memory.
 
     Attributes
     ----------
     rows : integer array of shape (n,)
-        Row of the catalogue of each point; rows without a position are not here.
+        Row of the catalogue of each point; rows without a position are excluded.
     vectors : array of shape (n, 3)
         Unit vectors, in the same order.
     starts : integer array of shape (m,)
-        Where in that order each distinct position begins.
+        Where each distinct position begins in that order.
     n_rows : int
-        Rows of the catalogue, those without a position included.
+        Rows of the catalogue, including those without a position.
     """
 
     rows: Rows
@@ -81,7 +81,7 @@ class Points:
         return len(self.rows)
 
     def by_row(self, values: NDArray[Number], blank: float) -> NDArray[Number]:
-        """Put one value per point back into the order of the catalogue."""
+        """Return one value per row of the catalogue, in its order."""
         ordered = np.full(self.n_rows, blank, dtype=values.dtype)
         ordered[self.rows] = values
         return ordered
@@ -93,12 +93,12 @@ class Points:
 
     @cached_property
     def distinct(self) -> cKDTree:
-        """Tree of the distinct positions; thousands of copies of (0, 0) cannot slow it down."""
+        """Tree of the distinct positions, which thousands of copies of (0, 0) cannot slow down."""
         return _tree(self.vectors[self.starts])
 
     @cached_property
     def copies(self) -> cKDTree:
-        """Tree of what repeats a position; `distinct` and `copies` together are all points."""
+        """Tree of the repeated positions; `distinct` and `copies` together are all points."""
         repeated = np.ones(len(self), dtype=bool)
         repeated[self.starts] = False
         return _tree(self.vectors[repeated])
@@ -110,15 +110,15 @@ class Points:
 
 
 def _tree(vectors: Floats) -> cKDTree:
-    # Splitting at the middle of a cell, not at the median star, builds in half the time.
+    # Splitting at the middle of a cell instead of the median star halves the time to build.
     return cKDTree(vectors, balanced_tree=False)
 
 
 def arrange(ra_deg: Floats, dec_deg: Floats) -> Points:
-    """Drop rows without a finite position and sort the others along strips of declination.
+    """Drop rows without a finite position, and sort the others along strips of declination.
 
-    Queries in this order touch the same part of a tree again and again: three times as fast as
-    in a random order.
+    Successive queries then touch the same part of a tree, which makes them three times as fast
+    as in random order.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def arrange(ra_deg: Floats, dec_deg: Floats) -> Points:
 def _check(angles: Floats, name: str) -> Floats:
     values = np.asarray(angles, dtype=np.float64)
     if values.ndim != 1:
-        raise CatalogError(f"{name}: a list of angles was expected, found shape {values.shape}")
+        raise CatalogError(f"{name}: expected a list of angles, found shape {values.shape}")
     return values
 
 

@@ -1,4 +1,4 @@
-"""One survey beside the base: its match, and what is worth knowing about that match."""
+"""Match one survey to the base, and report on the match."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -17,9 +17,9 @@ from skyfill.sky.shifts import Chance, Offset, count_chance_matches, fit_offset,
 class Flag(StrEnum):
     """What became of a base row in one survey.
 
-    ``matched``: one candidate within the radius, and it is the counterpart; ``ambiguous``: matched,
-    with other candidates within the radius; ``taken``: all its candidates are closer to other
-    rows; ``unmatched``: no candidate; ``uncovered``: none, outside the footprint; ``unplaced``: the
+    ``matched``: the only candidate within the radius is the counterpart; ``ambiguous``: matched,
+    with other candidates within the radius; ``taken``: all candidates are closer to other rows;
+    ``unmatched``: no candidate; ``uncovered``: none, and outside the footprint; ``unplaced``: the
     row has no position.
 
     Examples
@@ -47,13 +47,13 @@ class Survey:
     table : Table
     radius_arcsec : float
     position : PositionColumns, optional
-        Found in the table where not given.
+        By default found in the table.
     epoch : float, optional
         Julian year of its positions.
     footprint : Footprint, optional
-        Tells `uncovered` from `unmatched`.
+        Distinguishes `uncovered` from `unmatched`.
     key : str, optional
-        Column of identifiers that the base has too: the survey is joined by it, not by position.
+        Column of identifiers shared with the base: join by it, not by position.
     """
 
     name: str
@@ -79,12 +79,12 @@ class MatchRules:
     keep : {"symmetric", "best", "all"}
         See `match_positions`.
     remove_offset : bool
-        Measure a systematic shift of each survey and take it away before matching.
+        Measure and remove a systematic shift of each survey before matching.
     epoch : float, optional
-        Julian year at which positions are compared. Where not given, it is the epoch of the
-        member of a pair of catalogues that has no proper motions.
+        Julian year at which positions are compared; by default the epoch of the catalogue
+        without proper motions.
     n_controls : int
-        Shifted matches from which the number of chance matches is estimated; 0 for none.
+        Shifted matches that estimate the number of chance matches; 0 for none.
     """
 
     keep: Keep = "symmetric"
@@ -100,16 +100,15 @@ class MatchReport:
     Attributes
     ----------
     matched, ambiguous, taken, unmatched, uncovered, unplaced : int
-        Rows of the base; `ambiguous` ones are among the `matched`, `taken` ones among the
-        `unmatched`.
+        Rows of the base; `matched` includes `ambiguous`, `unmatched` includes `taken`.
     offset : Offset or None
-        Shift that was taken away.
+        Shift that was removed.
     chance : Chance or None
         Expected number of chance matches.
     median_nearest_arcsec : float or None
-        Set where nothing matched.
+        Set if nothing matched.
     key : str or None
-        Column of identifiers, where they matched and not positions.
+        Column of identifiers, if the match was by identifier.
     """
 
     name: str
@@ -131,7 +130,7 @@ class MatchReport:
 
     @property
     def advice(self) -> str | None:
-        """Say what may be wrong where nothing matched."""
+        """State what may be wrong if nothing matched."""
         if self.matched:
             return None
         if self.key is not None:
@@ -139,10 +138,10 @@ class MatchReport:
         if self.median_nearest_arcsec is None:
             return f"{self.name}: nothing to match: the survey or the base has no positions"
         return (
-            f"{self.name}: nothing lies within {self.radius_arcsec:g} arcsec; the nearest "
-            f"neighbors are {_length(self.median_nearest_arcsec)} away in the median: check the "
-            f"units of the positions (degrees, radians, hours), the radius, and whether the "
-            f"catalogues overlap on the sky"
+            f"{self.name}: nothing lies within {self.radius_arcsec:g} arcsec; the median distance "
+            f"to the nearest neighbor is {_length(self.median_nearest_arcsec)}: check the units of "
+            f"the positions (degrees, radians, hours), the radius, and whether the catalogues "
+            f"overlap on the sky"
         )
 
 
@@ -215,7 +214,7 @@ def _flags(base: Positions, matches: Matches, footprint: Footprint | None) -> np
 
 
 def count_flags(flags: np.ndarray) -> dict[str, int]:
-    """Count rows by their flags; ambiguous ones are matched, taken ones unmatched.
+    """Count rows by flag; matched includes ambiguous, unmatched includes taken.
 
     Examples
     --------
