@@ -4,7 +4,7 @@ const DATA = JSON.parse(document.getElementById("payload").textContent);
 const ARRAYS = { f8: Float64Array, f4: Float32Array, u4: Uint32Array, u1: Uint8Array };
 const SVG = "http://www.w3.org/2000/svg";
 const FILLS = DATA.fills;
-/* Pictures that have colors inside are drawn anew when the colors change. */
+/* Pictures with colors inside are redrawn when the colors change. */
 const REPAINT = [];
 
 function unpack(packed) {

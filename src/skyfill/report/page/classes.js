@@ -19,7 +19,7 @@ function classesSection() {
     best = methods.reduce((a, b) => (b.log_loss.value < a.log_loss.value ? b : a));
   place.append(
     para(
-      "Every labelled object was classified by a model that had not seen it. Precision: of the objects called a class, the share that is. Recall: of the objects of a class, the share that was found. F is their harmonic mean. The best of each row is in bold.",
+      "Every labelled object was classified by a model that had not seen it. Precision is the fraction of the objects assigned to a class that belong to it. Recall is the fraction of the objects of a class that were found. F is their harmonic mean. The best value in each row is in bold.",
     ),
   );
   place.append(methodTable(methods), make("h3", {}, "By class"), perClassTable(found));
@@ -44,18 +44,18 @@ function classesSection() {
         make("h3", { style: "margin-top:0" }, "Which classes are confused"),
         make("div.controls", {}, choice.label),
         confusion,
-        make("figcaption", {}, "Rows are true classes, columns predicted ones; each row is shaded by share."),
+        make("figcaption", {}, "Rows are true classes, columns are predicted classes; shading shows the fraction of each row."),
       ),
       make(
         "figure.card",
         {},
-        make("h3", { style: "margin-top:0" }, "Do the probabilities mean what they say?"),
+        make("h3", { style: "margin-top:0" }, "Are the probabilities reliable?"),
         curve,
         legend(methods.map((one) => one.method)),
         make(
           "figcaption",
           {},
-          "Of all objects whose class was given with a probability near p, the share p should be right: the dashed line.",
+          "Of all objects classified with a probability near p, a fraction p should be correct (dashed line).",
         ),
       ),
     ),
@@ -79,7 +79,7 @@ function classesSection() {
     place.append(
       make("h3", {}, "With and without a survey"),
       para(
-        "The same objects in the same folds, classified once with all features and once without those of a survey: what the survey is worth. The better of the two is in bold.",
+        "The same objects in the same folds, classified once with all features and once without those of a survey, to show what the survey adds. The better of the two is in bold.",
       ),
       ...found.surveys.flatMap((survey) => surveyTables(survey, found.classes)),
     );
@@ -217,8 +217,8 @@ function surveyTables({ title, parts }, classes) {
   ];
   const names = {
     all: "all objects",
-    matched: "objects that the survey has seen",
-    unmatched: "objects that it has not seen",
+    matched: "objects detected by the survey",
+    unmatched: "objects it did not detect",
   };
   return parts.map(({ part, methods }) =>
     make(

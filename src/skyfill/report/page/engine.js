@@ -23,7 +23,7 @@ class Engine {
     this.c = this.logWeights.length;
     this.size = this.grids.length / this.p;
     this.triangle = (this.p * (this.p + 1)) / 2;
-    /* Whether the model takes a gap itself as a hint. */
+    /* Whether the model treats a gap as evidence. */
     this.hints = this.logLost.some((log) => log !== 0);
     this.nothing = this.condition(new Float64Array(this.p).fill(NaN), false);
   }
@@ -71,8 +71,8 @@ class Engine {
     return this.grids[base] + (at - i) * (this.grids[base + 1] - this.grids[base]);
   }
 
-  /* What every component says of a row: responsibility, and mean, sd and gain of each gap. `hint`:
-     a value that is not there is a gap, which may tell of the row; else it is simply not known yet. */
+  /* Each component's view of a row: responsibility, and mean, sd and gain of each gap. With `hint`, a
+     missing value is a gap, which may be informative; otherwise it is merely unknown. */
   condition(row, hint = true) {
     const seen = [],
       lost = [];
@@ -138,24 +138,24 @@ class Engine {
   }
 
   /* Components that matter to a gap: [responsibility, mean, sd] of the score, summing to one. */
-  parts(told, j) {
+  parts(posterior, j) {
     const found = [];
     let total = 0;
     for (let k = 0; k < this.c; k++)
-      if (told.resp[k] > this.negligible) {
-        total += told.resp[k];
-        found.push([told.resp[k], told.mean[k * this.p + j], told.sd[k * this.p + j], k]);
+      if (posterior.resp[k] > this.negligible) {
+        total += posterior.resp[k];
+        found.push([posterior.resp[k], posterior.mean[k * this.p + j], posterior.sd[k * this.p + j], k]);
       }
     for (const part of found) part[0] /= total;
     return found;
   }
 
   /* Mean and standard deviation of a gap on the feature's own scale. */
-  moments(told, j) {
+  moments(posterior, j) {
     const middle = this.grids[j * this.size + (this.size >> 1)];
     let first = 0,
       second = 0;
-    for (const [weight, mean, sd] of this.parts(told, j))
+    for (const [weight, mean, sd] of this.parts(posterior, j))
       for (let q = 0; q < this.nodes.length; q++) {
         const value = this.value(j, mean + sd * this.nodes[q]) - middle;
         first += weight * this.weights[q] * value;
@@ -172,8 +172,8 @@ class Engine {
   }
 
   /* Value below which a gap lies with a given probability, calibrated where the model is. */
-  quantile(told, j, level) {
-    const parts = this.parts(told, j);
+  quantile(posterior, j, level) {
+    const parts = this.parts(posterior, j);
     let low = Math.min(...parts.map(([, m, s]) => m - 8 * s)),
       high = Math.max(...parts.map(([, m, s]) => m + 8 * s));
     const wanted = this.level(j, level, spreadOf(parts));
@@ -207,28 +207,28 @@ class Engine {
     return edges.map((edge) => this.edge(j, edge));
   }
 
-  /* Probability of each bin, given the scores of its edges; what no eye can see is left out. */
-  masses(told, j, scores) {
-    const parts = this.parts(told, j).filter(([weight]) => weight > 5e-4),
+  /* Probability of each bin, given the scores of its edges; invisible contributions are left out. */
+  masses(posterior, j, scores) {
+    const parts = this.parts(posterior, j).filter(([weight]) => weight > 5e-4),
       levels = scores.map((score) => this.cdf(parts, score));
     return levels.slice(1).map((level, i) => Math.max(level - levels[i], 0));
   }
 
   /* Joint probability of bins of two gaps: [x][y], from each component's line of y on x. */
-  jointMasses(told, [i, j], [edgesX, edgesY]) {
+  jointMasses(posterior, [i, j], [edgesX, edgesY]) {
     const zx = this.scores(i, edgesX),
       zy = this.scores(j, edgesY);
     const nx = zx.length - 1,
       ny = zy.length - 1,
-      s = told.seen.length,
+      s = posterior.seen.length,
       out = new Float64Array(nx * ny);
-    for (const [weight, meanX, sdX, k] of this.parts(told, i)) {
+    for (const [weight, meanX, sdX, k] of this.parts(posterior, i)) {
       if (weight < 1e-4) continue;
       let cov = this.cov(k, i, j);
       for (let h = 0; h < s; h++)
-        cov -= told.gain[(k * this.p + i) * s + h] * told.gain[(k * this.p + j) * s + h];
-      const meanY = told.mean[k * this.p + j],
-        sdY = told.sd[k * this.p + j],
+        cov -= posterior.gain[(k * this.p + i) * s + h] * posterior.gain[(k * this.p + j) * s + h];
+      const meanY = posterior.mean[k * this.p + j],
+        sdY = posterior.sd[k * this.p + j],
         slope = cov / (sdX * sdX);
       const rest = Math.sqrt(Math.max(sdY * sdY - slope * cov, 1e-8));
       for (let a = 0; a < nx; a++) {

@@ -24,7 +24,7 @@ function fillingSection() {
   }
   place.append(
     para(
-      "Known values were hidden and filled again, so that the error can be measured. An error of 1 is as bad as filling with the column's mean; smaller is better. A good method also knows how wrong it may be: half of the hidden values should lie inside its 50 % interval, nine in ten inside its 90 % interval.",
+      "Known values were hidden and filled again, so that the error can be measured. An error of 1 is as bad as filling with the column's mean; smaller is better. A good method also gives realistic uncertainties: half of the hidden values should lie inside its 50 % interval, and nine in ten inside its 90 % interval.",
     ),
   );
   const chart = make("div"),
@@ -44,7 +44,7 @@ function fillingSection() {
       make(
         "figure.card",
         {},
-        make("h3", { style: "margin-top:0" }, "Error against share hidden"),
+        make("h3", { style: "margin-top:0" }, "Error against fraction hidden"),
         chart,
         legend(found.methods),
         make(
@@ -57,13 +57,13 @@ function fillingSection() {
         ? make(
             "figure.card",
             {},
-            make("h3", { style: "margin-top:0" }, "Is the uncertainty honest?"),
+            make("h3", { style: "margin-top:0" }, "Is the uncertainty realistic?"),
             make("div.controls", {}, choice.label),
             pit,
             make(
               "figcaption",
               {},
-              "Where in its predicted distribution the truth fell. Flat is honest; a valley means too sure, a hill too cautious. The gray band holds 95 % of the bars of an honest method.",
+              "Position of the true value within its predicted distribution. A flat histogram is ideal; a dip in the middle means overconfident, a bump underconfident. The gray band contains 95 % of the bars of a calibrated method.",
             ),
           )
         : null,
@@ -97,7 +97,7 @@ function errorChart(width, found) {
   return lineChart(width, series, {
     x: { ...linear(low - air, high + air, "hidden cells (%)"), ticks: x },
     y: linear(0, Math.max(...values, 0.1) * 1.08, "NRMSE"),
-    label: "Error of each method against the share of hidden cells; the numbers are in the table below",
+    label: "Error of each method against the fraction of hidden cells; the numbers are in the table below",
   });
 }
 
@@ -109,7 +109,7 @@ function pitChart(width, counts) {
   const { svg, px, py } = frame(
     width,
     Math.min(280, Math.max(210, width * 0.55)),
-    linear(0, 1, "place of the truth in its distribution"),
+    linear(0, 1, "position of the truth in its distribution"),
     linear(0, most, "density", 4),
     "Histogram of the probability integral transform",
   );
@@ -201,7 +201,7 @@ function featureBars(found) {
     make(
       "figcaption",
       {},
-      `NRMSE of ${method}, mean over all runs. Features at the top are well predicted by the others; those near 1 stand alone.`,
+      `NRMSE of ${method}, mean over all runs. Features at the top are well predicted by the others; those near 1 are nearly independent of them.`,
     ),
   );
 }

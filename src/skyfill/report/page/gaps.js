@@ -1,7 +1,7 @@
 /* The gaps: how much of each feature is missing, and why. */
 
 const REASON_TEXTS = {
-  unmatched: "no counterpart, although the survey looked there",
+  unmatched: "no counterpart, although the survey covers the position",
   uncovered: "outside the survey's footprint",
   undetected: "fainter than the survey's limit",
   rejected: "flagged, or a placeholder such as 99.999",
@@ -15,7 +15,7 @@ function gapsSection() {
   if (!gaps) {
     place.append(
       note(
-        "No catalogue was given with the model, so its gaps cannot be counted. Give one: ",
+        "No catalogue was given with the model, so there are no gaps to count. To add one: ",
         code("skyfill report MODEL RESULTS -o report.html"),
       ),
     );
@@ -25,7 +25,7 @@ function gapsSection() {
   const share = lost.reduce((a, b) => a + b, 0) / (gaps.rows * lost.length || 1);
   place.append(
     para(
-      `Of the ${count(gaps.rows)} objects × ${lost.length} features, ${percent(share)} of the values were never measured. A gap has a reason, and the reason matters: an object outside a survey's footprint tells nothing about itself, one below its limit is known to be faint.`,
+      `Of the ${count(gaps.rows)} objects × ${lost.length} features, ${percent(share)} of the values are missing. The reason for a gap matters: being outside a survey's footprint says nothing about an object, whereas being below its limit means that the object is faint.`,
     ),
   );
   const used = gaps.reasons.map((_, r) => r).filter((r) => gaps.counts.some((row) => row[r] > 0));
@@ -95,7 +95,7 @@ function gapTable(gaps, lost, used) {
         "tr",
         {},
         make("th", { scope: "col" }, "feature"),
-        make("th", { scope: "col" }, "share of objects without a value"),
+        make("th", { scope: "col" }, "fraction of objects without a value"),
         make("th.n", { scope: "col" }, "missing"),
         ...used.map((r) => make("th.n", { scope: "col" }, gaps.reasons[r])),
       ),
@@ -115,7 +115,7 @@ function stackBar(gaps, j, used) {
   return bar;
 }
 
-/* Which groups see an object: the most frequent combinations. */
+/* Which groups detect an object: the most frequent combinations. */
 function patternTable() {
   const p = DATA.features.length,
     values = OBJECTS.values,
@@ -148,7 +148,7 @@ function patternTable() {
     ),
   );
   return [
-    make("h3", {}, "Which surveys see an object"),
+    make("h3", {}, "Which surveys detect an object"),
     make(
       "div.card.scroll",
       { tabindex: "0", role: "region", "aria-label": "Combinations of surveys" },

@@ -9,7 +9,7 @@ function importanceSection() {
       importanceBars(
         found.classes,
         "For the class",
-        "Bits by which an object's class probabilities change, on average, when the feature is taken away from objects that have it. A feature that others can stand in for changes little.",
+        "Average change in an object's class probabilities, in bits, when the feature is removed from objects that have it. A feature that others can replace changes little.",
         (v) => `${v.toFixed(3)} bit`,
       ),
     );
@@ -17,7 +17,7 @@ function importanceSection() {
     importanceBars(
       found.features,
       "For the other features",
-      "Share of the other features' variance, on average, that this feature alone explains (in normal scores).",
+      "Average fraction of the other features' variance that this feature explains by itself (in normal scores).",
       (v) => percent(v),
     ),
   );

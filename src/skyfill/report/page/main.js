@@ -24,7 +24,7 @@ function opening() {
 
 function provenanceSection() {
   const place = section("provenance", "Provenance");
-  place.append(para("How the model, the results and this page were made; enough to make them again."));
+  place.append(para("How the model, the results and this page were made, in enough detail to reproduce them."));
   for (const { title, facts } of DATA.provenance) {
     const list = make("dl.facts");
     for (const [name, text] of facts)
@@ -57,7 +57,7 @@ function themes() {
   set();
 }
 
-/* The section that is being read is marked in the navigation. */
+/* The navigation highlights the section being read. */
 function markReading() {
   const links = new Map(
     [...document.querySelectorAll("#sections a")].map((link) => [link.hash.slice(1), link]),

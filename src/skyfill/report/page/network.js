@@ -1,11 +1,11 @@
-/* The network: nodes can be dragged or moved by the arrow keys; a node tells of its regression. */
+/* The network: nodes can be dragged or moved by the arrow keys; a selected node shows its regression. */
 
 function networkSection() {
   const graph = DATA.graph;
   const place = section("network", "Network");
   place.append(
     para(
-      "The model has learned which features move together. An arrow from A to B says: B is predicted from A (and from B's other arrows). The wider the arrow, the more B changes with A. Hover, tap or tab to a feature to read its equation; drag it, or move it with the arrow keys.",
+      "The model has learned which features vary together. An arrow from A to B means that B is predicted from A (and from B's other parents). The wider the arrow, the more B changes with A. Hover over, tap or tab to a feature to read its equation; drag it, or move it with the arrow keys.",
     ),
   );
   const story = make(
@@ -14,7 +14,7 @@ function networkSection() {
     make(
       "p.soft",
       {},
-      "No feature is selected. Blue arrows will lead into the selected feature, orange ones out of it.",
+      "No feature is selected. Blue arrows lead into the selected feature, orange arrows out of it.",
     ),
   );
   const drawing = new Drawing(graph, (j) => story.replaceChildren(...equation(graph, j)));
@@ -34,8 +34,8 @@ function networkSection() {
       "p.hint",
       {},
       graph.learned
-        ? "Arrows are those that the model learned; width is the share of the mixture's components that have the arrow."
-        : "The model is a mixture of Gaussians with full covariances; these arrows are the sparse network that describes the mixture as a whole best (BIC, at most three parents). Width is the size of the regression's coefficient.",
+        ? "These are the arrows that the model learned; their width is the fraction of the mixture's components that have the arrow."
+        : "The model is a mixture of Gaussians with full covariances; the arrows show the sparse network that best describes the mixture as a whole (BIC, at most three parents). Their width is the size of the regression coefficient.",
     ),
   );
 }
@@ -57,7 +57,7 @@ function equation(graph, j) {
   if (!parents.length)
     return [
       title,
-      para("It has no arrows leading into it: it is described by its own distribution alone."),
+      para("No arrows lead into it: it is described by its own distribution alone."),
       uses,
     ];
   const terms = parents
@@ -79,11 +79,11 @@ function equation(graph, j) {
 }
 
 class Drawing {
-  constructor(graph, tell) {
+  constructor(graph, describe) {
     const narrow = innerWidth < 640,
       width = narrow ? 430 : graph.paper.width,
       height = narrow ? 720 : graph.paper.height;
-    Object.assign(this, { graph, tell, width, height, active: -1 });
+    Object.assign(this, { graph, describe, width, height, active: -1 });
     this.at = graph.places.map(([x, y]) => [
       (x * width) / graph.paper.width,
       (y * height) / graph.paper.height,
@@ -116,7 +116,7 @@ class Drawing {
     this.place();
   }
 
-  /* Push boxes apart where a narrow paper has brought them together. */
+  /* Push boxes apart where a narrow page has brought them together. */
   spread() {
     const { widths, paper } = this.graph;
     for (let step = 0; step < 80; step++)
@@ -263,6 +263,6 @@ class Drawing {
       node.classList.toggle("active", k === j);
       node.classList.toggle("dim", j >= 0 && !near.has(k));
     });
-    if (j >= 0) this.tell(j);
+    if (j >= 0) this.describe(j);
   }
 }

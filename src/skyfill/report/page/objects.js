@@ -86,7 +86,7 @@ function objectColumns() {
       { name: "RA (°)", get: (i) => OBJECTS.ra[i], text: (v) => fixed(v, 5), number: true },
       { name: "Dec (°)", get: (i) => OBJECTS.dec[i], text: (v) => fixed(v, 5), number: true },
     );
-  /* The rank of a candidate stands first. */
+  /* The rank of a candidate comes first. */
   return columns.sort((a, b) => (b.name === "rank") - (a.name === "rank"));
 }
 
@@ -94,17 +94,17 @@ function objectsSection() {
   const place = section("objects", "Objects");
   if (!OBJECTS) {
     place.append(
-      note("Give a results table to list its objects: ", code("skyfill report MODEL RESULTS -o report.html")),
+      note("To list objects, add a results table: ", code("skyfill report MODEL RESULTS -o report.html")),
     );
     return;
   }
   const part =
     OBJECTS.n < OBJECTS.rows
-      ? ` ${count(OBJECTS.n)} of ${count(OBJECTS.rows)} objects, drawn at random, are on this page; a candidate list (skyfill candidates) keeps the ones that matter.`
+      ? ` ${count(OBJECTS.n)} of ${count(OBJECTS.rows)} objects, chosen at random, are on this page; use a candidate list (skyfill candidates) to keep the ones that matter.`
       : "";
   place.append(
     para(
-      `Sort by a column's heading, filter, and follow an object's name to its own panel: measured values, filled values with error bars, class probabilities.${part}`,
+      `Click a column heading to sort; filter below; follow an object's name to its panel with measured values, filled values with error bars, and class probabilities.${part}`,
     ),
   );
   const state = { text: "", kind: -1, least: 0, flagged: false, page: 0, by: null, down: false };

@@ -10,7 +10,7 @@ function pairSection() {
     state = { x, y, at: ENGINE.moments(ENGINE.nothing, x).mean, useEvidence: false };
   place.append(
     para(
-      "Why not simply fill a gap with the typical value? Because features depend on one another. The contours hold 20, 40, 60, 80 and 95 % of all objects. The dashed curves are what is known of each feature alone; the solid curve is what is known of the second once the first has the marked value. Filling draws from the solid curve.",
+      "Why not simply fill a gap with the typical value? Because features depend on one another. The contours contain 20, 40, 60, 80 and 95 % of all objects. The dashed curves are the distributions of each feature alone; the solid curve is the distribution of the second feature when the first has the marked value. Gaps are filled from the solid curve.",
     ),
   );
   const figure = make("div"),
@@ -62,7 +62,7 @@ function pairSection() {
   again();
 }
 
-/* Evidence for the figure: what is given elsewhere, but neither of the two. */
+/* Evidence for the figure: values given elsewhere, except for these two features. */
 function pairEvidence(state, at = NaN) {
   const row = state.useEvidence ? EVIDENCE.slice() : new Float64Array(EVIDENCE.length).fill(NaN);
   row[state.x] = at;
@@ -88,7 +88,7 @@ function pairFigure(width, state, story) {
     top = strip * 0.8 + 6;
   const before = pairEvidence(state),
     given = pairEvidence(state, state.at);
-  const told = ENGINE.moments(given, state.y),
+  const posterior = ENGINE.moments(given, state.y),
     alone = ENGINE.moments(before, state.y);
   const svg = draw("svg", {
     width: size,
@@ -140,7 +140,7 @@ function pairFigure(width, state, story) {
   );
   story.replaceChildren(
     `Without knowing ${fx.name}, ${fy.name} is ${plusMinus(alone.mean, alone.sd)}${unitOf(fy)}. With ${fx.name} = ${show(state.at)}${unitOf(fx)} it is `,
-    make("data", { value: told.mean, id: "pair-mean" }, `${plusMinus(told.mean, told.sd)}${unitOf(fy)}`),
+    make("data", { value: posterior.mean, id: "pair-mean" }, `${plusMinus(posterior.mean, posterior.sd)}${unitOf(fy)}`),
     ".",
   );
   return svg;
@@ -182,9 +182,9 @@ function pairAxes({ ax, ay, px, py, fx, fy, left, top, w, h }) {
   return marks;
 }
 
-function pairContours(told, state, { ax, ay, left, top, w, h }) {
+function pairContours(posterior, state, { ax, ay, left, top, w, h }) {
   const masses = blur(
-    ENGINE.jointMasses(told, [state.x, state.y], [ax.edges(CELLS), ay.edges(CELLS)]),
+    ENGINE.jointMasses(posterior, [state.x, state.y], [ax.edges(CELLS), ay.edges(CELLS)]),
     CELLS,
   );
   const sorted = Float64Array.from(masses).sort().reverse(),

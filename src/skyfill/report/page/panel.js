@@ -4,7 +4,7 @@ function openObject(i) {
   const dialog = document.getElementById("panel"),
     p = DATA.features.length;
   const row = Float64Array.from(OBJECTS.values.subarray(i * p, (i + 1) * p)),
-    told = ENGINE.condition(row);
+    posterior = ENGINE.condition(row);
   const close = make("button.quiet", { type: "button", onclick: () => dialog.close() }, "Close");
   const use = make(
     "button",
@@ -27,12 +27,12 @@ function openObject(i) {
       nextBlock(i),
       make("h3", {}, "Measured and filled"),
       para(
-        `${told.seen.length} of ${p} features were measured (filled circles); the others are filled (open circles with their 90 % interval). The gray line is the range in which nearly all objects lie.`,
+        `${posterior.seen.length} of ${p} features were measured (filled circles); the others are filled (open circles with their 90 % interval). The gray line is the range that contains nearly all objects.`,
       ),
       make(
         "div.scroll",
         { tabindex: "0", role: "region", "aria-label": "Values of the object" },
-        valueTable(i, row, told),
+        valueTable(i, row, posterior),
       ),
       make("p", {}, use),
     ].filter(Boolean),
@@ -51,7 +51,7 @@ function objectFacts(i) {
   if (OBJECTS.facts.entropy)
     add("uncertainty of the class", `${fixed(OBJECTS.facts.entropy[i], 2)} bit (0 is certain)`);
   if (OBJECTS.facts.gap_share && OBJECTS.facts.gap_share[i] > 0)
-    add("of it due to gaps", `${percent(OBJECTS.facts.gap_share[i])} would go if the gaps were measured`);
+    add("part due to gaps", `${percent(OBJECTS.facts.gap_share[i])} would vanish if the gaps were measured`);
   if (OBJECTS.outlier)
     add("like the training set", OBJECTS.outlier[i] ? "no: treat its class with care" : "yes");
   for (const extra of OBJECTS.extras)
@@ -81,12 +81,12 @@ function nextBlock(i) {
   return found ? make("div", {}, make("h3", {}, "Next best measurement"), para(found)) : null;
 }
 
-function valueTable(i, row, told) {
+function valueTable(i, row, posterior) {
   const body = make("tbody");
   DATA.features.forEach((feature, j) => {
     const seen = !Number.isNaN(row[j]),
-      { mean, sd } = seen ? { mean: row[j], sd: 0 } : ENGINE.moments(told, j);
-    const ends = seen ? null : [ENGINE.quantile(told, j, 0.05), ENGINE.quantile(told, j, 0.95)];
+      { mean, sd } = seen ? { mean: row[j], sd: 0 } : ENGINE.moments(posterior, j);
+    const ends = seen ? null : [ENGINE.quantile(posterior, j, 0.05), ENGINE.quantile(posterior, j, 0.95)];
     body.append(
       make(
         "tr",
@@ -125,7 +125,7 @@ function valueTable(i, row, told) {
   );
 }
 
-/* Where a value comes from: measured, or filled and why; a survey's limit where it saw nothing. */
+/* Origin of a value: measured, or filled and why; a survey's limit where it detected nothing. */
 function originOf(i, j) {
   const cell = i * DATA.features.length + j,
     word = DATA.reasons[OBJECTS.reasons[cell] - 1];

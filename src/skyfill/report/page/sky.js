@@ -8,7 +8,7 @@ function skySection() {
   const numbers = kinds.map((_, k) => codes.reduce((sum, code) => sum + (code === k), 0));
   place.append(
     para(
-      "North is up, east is left. Rare classes are drawn last, so that they show. Click a mark to open the object's panel; the table above holds the same objects for the keyboard.",
+      "North is up, east is left. Rare classes are drawn last, so that they are visible. Click a mark to open the object's panel; with the keyboard, use the table above, which lists the same objects.",
     ),
   );
   const canvas = make("canvas", {
@@ -57,7 +57,7 @@ function skySection() {
   });
 }
 
-/* What the marks tell: the predicted class, else the label; objects without one come last. */
+/* Marks show the predicted class, otherwise the label; objects without one come last. */
 function skyKinds() {
   const words = OBJECTS.predicted ? OBJECTS.classes : OBJECTS.label ? OBJECTS.label.words : ["object"];
   const known = OBJECTS.predicted || OBJECTS.label?.codes || new Uint8Array(OBJECTS.n);
@@ -65,7 +65,7 @@ function skyKinds() {
   return { codes, kinds: codes.includes(words.length) ? [...words, "none"] : words };
 }
 
-/* The class of most objects is the background: gray. */
+/* The most common class is the background, in gray. */
 function skyColor(k, numbers) {
   const total = numbers.reduce((a, b) => a + b, 0),
     main = numbers.findIndex((number) => number > total / 2);
@@ -87,7 +87,7 @@ function classColor(k) {
   return skyColor(k, numbers);
 }
 
-/* A small field: a plane that touches it. A large one: the Hammer projection, which keeps areas. */
+/* A small field: a plane that touches it. A large one: the Hammer projection, which preserves areas. */
 function project(ra, dec) {
   const known = [...ra.keys()].filter((i) => !Number.isNaN(ra[i])),
     mean = (f) => known.reduce((sum, i) => sum + f(i), 0) / (known.length || 1),

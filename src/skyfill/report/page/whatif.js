@@ -9,7 +9,7 @@ function whatifSection() {
   const place = section("whatif", "What if");
   place.append(
     para(
-      "Suppose an object has these values: what would its other features be? Move a slider or type a number, and every other distribution is computed anew, here, from the model. The gray outline is the distribution of all objects; the colored one is what is known of this object.",
+      "Suppose an object has these values: what would its other features be? Move a slider or type a number, and the page recomputes every other distribution from the model. The gray outline is the distribution of all objects; the colored one is that of this object.",
     ),
   );
   const story = make("p", { "aria-live": "polite", id: "whatif-story" });
@@ -23,7 +23,7 @@ function whatifSection() {
         update();
       },
     },
-    "Take all values back",
+    "Clear all values",
   );
   const rows = make(
     "div.levers.card",
@@ -35,7 +35,7 @@ function whatifSection() {
       make("span", {}, "distribution"),
       make("span", {}, "set a value"),
       make("span", {}, ""),
-      make("span.told", {}, "mean ± sd"),
+      make("span.posterior", {}, "mean ± sd"),
       make("span", {}, ""),
     ),
   );
@@ -57,13 +57,13 @@ function whatifSection() {
         "label.check",
         {},
         hints,
-        "what is not given is a gap, and gaps are hints (as when the model fills a catalogue)",
+        "treat features without a value as gaps, which are evidence (as when the model fills a catalogue)",
       )
     : null;
   place.append(make("div.controls", {}, ...[clear, label].filter(Boolean)), story, rows);
-  WATCHERS.push((told) => {
-    story.textContent = tellEvidence(told);
-    clear.disabled = !told.seen.length;
+  WATCHERS.push((posterior) => {
+    story.textContent = describeEvidence(posterior);
+    clear.disabled = !posterior.seen.length;
   });
   update();
 }
@@ -74,33 +74,33 @@ function give(j, value) {
 }
 
 let waiting = false;
-/* One update per picture, however fast a slider moves. */
+/* At most one update per frame, however fast a slider moves. */
 function update() {
   if (waiting) return;
   waiting = true;
   requestAnimationFrame(() => {
     waiting = false;
-    const told = ENGINE.condition(EVIDENCE.slice(), useHints);
-    for (const lever of LEVERS) lever.show(told);
-    for (const watcher of WATCHERS) watcher(told);
+    const posterior = ENGINE.condition(EVIDENCE.slice(), useHints);
+    for (const lever of LEVERS) lever.show(posterior);
+    for (const watcher of WATCHERS) watcher(posterior);
   });
 }
 
-function tellEvidence(told) {
-  if (!told.seen.length)
+function describeEvidence(posterior) {
+  if (!posterior.seen.length)
     return ENGINE.hints && useHints
-      ? "Nothing is given: these are the distributions of objects of which nothing was measured. To this model a gap is a hint: faint objects, say, have more of them."
-      : "Nothing is given: the distributions are those of all objects together.";
-  const given = told.seen.map((j) => `${DATA.features[j].name} = ${show(EVIDENCE[j])}`).join(", ");
-  if (!told.lost.length) return `Given ${given}: nothing is left to fill.`;
-  const kept = told.lost
-    .map((j) => [j, LEVERS[j].told.sd / (LEVERS[j].before.sd || 1)])
+      ? "No values are given: these are the distributions of objects without any measurement. To this model a gap is evidence: faint objects, for example, have more gaps."
+      : "No values are given: these are the distributions of all objects together.";
+  const given = posterior.seen.map((j) => `${DATA.features[j].name} = ${show(EVIDENCE[j])}`).join(", ");
+  if (!posterior.lost.length) return `Given ${given}: nothing is left to fill.`;
+  const kept = posterior.lost
+    .map((j) => [j, LEVERS[j].posterior.sd / (LEVERS[j].before.sd || 1)])
     .filter(([, share]) => Number.isFinite(share));
   const mean = Math.exp(
     kept.reduce((sum, [, share]) => sum + Math.log(Math.max(share, 1e-6)), 0) / (kept.length || 1),
   );
-  const [best, share] = kept.reduce((a, b) => (b[1] < a[1] ? b : a), [told.lost[0], 1]);
-  return `Given ${given}: the other features are known to ${percent(mean)} of their usual spread (typical); ${DATA.features[best].name} best, to ${percent(share)}.`;
+  const [best, share] = kept.reduce((a, b) => (b[1] < a[1] ? b : a), [posterior.lost[0], 1]);
+  return `Given ${given}: the spread of the other features is ${percent(mean)} of the usual value on average; ${DATA.features[best].name} is best constrained, at ${percent(share)}.`;
 }
 
 class Lever {
@@ -113,7 +113,7 @@ class Lever {
     });
     this.prior = smooth(ENGINE.masses(ENGINE.nothing, j, this.scores));
     this.before = ENGINE.moments(ENGINE.nothing, j);
-    this.told = this.before;
+    this.posterior = this.before;
     const unit = feature.unit ? ` in ${feature.unit}` : "",
       box = { width: 300, height: 40 };
     this.slider = make("input", {
@@ -135,7 +135,7 @@ class Lever {
       "button.quiet",
       {
         type: "button",
-        "aria-label": `Take back ${feature.name}`,
+        "aria-label": `Clear ${feature.name}`,
         onclick: () => {
           give(j, NaN);
           this.slider.focus();
@@ -164,7 +164,7 @@ class Lever {
       "stroke-width": 2,
       "vector-effect": "non-scaling-stroke",
     });
-    this.output = make("data.told", { "data-feature": feature.name });
+    this.output = make("data.posterior", { "data-feature": feature.name });
     this.row = make(
       "div.lever",
       { "data-lever": feature.name },
@@ -192,15 +192,15 @@ class Lever {
     );
   }
 
-  /* Slider steps give values with no more digits than they deserve. */
+  /* Slider steps give values with no more digits than are meaningful. */
   round(value) {
     return Number(value.toPrecision(5));
   }
 
-  show(told) {
-    const given = !Number.isNaN(told.row[this.j]);
-    this.told = given ? { mean: told.row[this.j], sd: 0 } : ENGINE.moments(told, this.j);
-    const { mean, sd } = this.told,
+  show(posterior) {
+    const given = !Number.isNaN(posterior.row[this.j]);
+    this.posterior = given ? { mean: posterior.row[this.j], sd: 0 } : ENGINE.moments(posterior, this.j);
+    const { mean, sd } = this.posterior,
       place = Math.min(Math.max(this.axis.at(mean), 0), 1);
     this.row.classList.toggle("given", given);
     this.output.value = String(mean);
@@ -220,7 +220,7 @@ class Lever {
     else
       this.shape.setAttribute(
         "d",
-        outline(smooth(ENGINE.masses(told, this.j, this.scores)), { width: 300, height: 40 }),
+        outline(smooth(ENGINE.masses(posterior, this.j, this.scores)), { width: 300, height: 40 }),
       );
   }
 }
