@@ -69,7 +69,7 @@ def test_candidates_are_ranked_explained_and_compared(run, folder, tmp_path):
     assert len(p) > 30
     assert set(table.column("known").to_pylist()[:20]) == {"QSO"}
     # V tells quasars here.
-    assert sum("V +" in words for words in table.column("speaks_for").to_pylist()) > len(p) / 2
+    assert sum("V +" in words for words in table.column("evidence_for").to_pylist()) > len(p) / 2
     kim, sky = done.stdout.splitlines()
     assert kim.startswith("kim: 4 entries, by ID: ")
     assert "1 of another class, 1 not in the results" in kim

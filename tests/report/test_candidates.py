@@ -93,7 +93,7 @@ def test_the_strongest_features_are_named_with_their_bits():
     assert name_evidence(bits, names, sign=1) == ["Color +2.0, Eta +0.6", ""]
     assert name_evidence(bits, names, sign=-1) == ["Std -1.0", ""]
     table = with_evidence(Table.from_columns({"ID": ["a", "b"]}), bits, names)
-    assert table.column("speaks_against").to_pylist() == ["Std -1.0", ""]
+    assert table.column("evidence_against").to_pylist() == ["Std -1.0", ""]
 
 
 def test_mission_16_matches_with_a_list_by_identifier():

@@ -72,12 +72,12 @@ def test_the_next_measurement_is_a_sentence(results, model):
 def test_columns_of_a_candidate_list_come_along(results, model):
     n = len(results)
     table = results.with_column("rank", np.arange(n)).with_column("new", [True, *[False] * (n - 1)])
-    table = table.with_column("in_kim2012", [False] * n).with_column("speaks_for", ["V, I"] * n)
+    table = table.with_column("in_kim2012", [False] * n).with_column("evidence_for", ["V, I"] * n)
     found = {e["name"]: e for e in export_objects(gather(table, model), model.features)["extras"]}
-    assert list(found) == ["rank", "new", "in kim2012", "speaks for"]
+    assert list(found) == ["rank", "new", "in kim2012", "evidence for"]
     assert found["rank"]["number"]
     assert found["new"]["values"][:2] == ["yes", "no"]
-    assert found["speaks for"]["values"][0] == "V, I"
+    assert found["evidence for"]["values"][0] == "V, I"
 
 
 def test_objects_of_one_name_are_told_apart(results, model):

@@ -176,8 +176,8 @@ def name_evidence(bits: Array, names: Sequence[str], *, sign: int) -> list[str]:
 
 
 def with_evidence(table: Table, bits: Array, names: Sequence[str]) -> Table:
-    """Add the columns `speaks_for` and `speaks_against` to candidates."""
-    for column, word, sign in (("speaks_for", "for", 1), ("speaks_against", "against", -1)):
+    """Add the columns `evidence_for` and `evidence_against` to candidates."""
+    for column, word, sign in (("evidence_for", "for", 1), ("evidence_against", "against", -1)):
         text = f"Strongest evidence {word} the class: features and the log2 odds that each adds"
         info = ColumnInfo(ucd="meta.note", description=text)
         table = table.with_column(column, name_evidence(bits, names, sign=sign), info)

@@ -30,7 +30,7 @@ from skyfill.sky import read_positions
 
 MAX_OBJECTS = 10_000
 # Columns of a candidate list that are shown beside them.
-EXTRAS = ("rank", "new", "speaks_for", "speaks_against")
+EXTRAS = ("rank", "new", "evidence_for", "evidence_against")
 IN_LIST = "in_"
 NEXT, GAIN = "next", "next_bits"
 # Tables with more cells are packed in single precision, to keep the page small.
