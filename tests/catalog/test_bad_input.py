@@ -265,7 +265,7 @@ def test_the_permissions_of_a_replaced_file_stay(table, tmp_path):
 
 
 def test_a_name_of_two_lines_is_refused_in_text(tmp_path):
-    with pytest.raises(CatalogError, match="a name of two lines"):
+    with pytest.raises(CatalogError, match="the name has a line break"):
         write_table(Table.from_columns({"a\nb": [1]}), tmp_path / "t.csv")
 
 

@@ -87,7 +87,7 @@ def test_reasons_live_in_a_companion_column(table):
         (lambda t: t.with_info("J", role="star"), "no role 'star'; the roles are identifier"),
         (lambda t: t.with_column("x", [1]), "column 'x' has 1 values, the table 3 rows"),
         (lambda t: t.with_reasons("J", ["lost"] * 3), "column 'J': no reason 'lost'"),
-        (lambda t: t.with_column("x", [1, "a", None]), "mixed kinds"),
+        (lambda t: t.with_column("x", [1, "a", None]), "mixed types"),
         (lambda t: Table.from_columns({"a": [1], "b": [1, 2]}), "columns differ in length"),
         (lambda t: Table.from_columns({"a": [1]}, info={"b": ColumnInfo()}), "no column 'b'"),
         (lambda t: Table.from_columns({}).column("J"), "the table has no columns"),

@@ -1,4 +1,4 @@
-"""Tables in and out: one Arrow-backed table for FITS, VOTable, ECSV, CSV and Parquet."""
+"""Read and write tables: one Arrow-backed table for FITS, VOTable, ECSV, CSV and Parquet."""
 
 from skyfill.catalog.column_info import ColumnInfo, Reason, Role
 from skyfill.catalog.files import open_scan, open_writer, read_batches, read_table, write_table

@@ -1,4 +1,4 @@
-"""Values of any kind to Arrow arrays in which null is the only gap."""
+"""Convert values of any kind to Arrow arrays, in which every gap is null."""
 
 import math
 import re
@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from skyfill.errors import CatalogError
 
-# What Arrow reads as a number, in the common part of the expressions of Python and of Arrow.
+# What Arrow reads as a number, as an expression that both Python and Arrow understand.
 NUMBER_PATTERN = (
     r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
     r"|^\s*[+-]?([nN][aA][nN]|[iI][nN][fF]([iI][nN][iI][tT][yY])?)\s*$"
@@ -18,10 +18,10 @@ NUMBER_PATTERN = (
 
 
 def to_arrow(values: Any) -> pa.Array:
-    """Turn NumPy (also masked) arrays, lists and Arrow arrays into one Arrow array.
+    """Convert NumPy (also masked) arrays, lists and Arrow arrays to one Arrow array.
 
-    NaN becomes null; byte order, fixed-width strings and dictionaries become plain; arrays with
-    more than one axis become fixed-size lists.
+    NaN becomes null; foreign byte order, fixed-width strings and dictionaries become plain types;
+    arrays with more than one axis become fixed-size lists.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def to_arrow(values: Any) -> pa.Array:
 
 
 def normalized(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Give the array the plain type of its kind, with null for NaN.
+    """Convert an array to its plain type, with null for NaN.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def normalized(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Name the type in which a column of `kind` is kept in a `Table`."""
+    """Return the type in which a `Table` keeps a column of type `kind`."""
     if pa.types.is_dictionary(kind):
         return plain_type(kind.value_type)
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -65,15 +65,15 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def null_for_nan(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Replace NaN by null; an array without NaN comes back as it is."""
-    # A sum is NaN where a term is: the cheapest way to find that there is none.
+    """Replace NaN by null; an array without NaN is returned unchanged."""
+    # The sum is NaN if any term is: the fastest way to find that none is.
     if not math.isnan(pc.sum(array).as_py() or 0.0):
         return array
     return pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
 
 
 def to_numbers(array: pa.Array | pa.ChunkedArray, name: str) -> np.ndarray:
-    """Return a column as float64 with NaN for null; `CatalogError` names the first text cell.
+    """Return a column as float64 with NaN for null; an error names the first cell of text.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _from_sequence(values: Any) -> pa.Array:
         try:
             return pa.array(values)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-            raise CatalogError(f"values of mixed kinds do not form a column: {error}") from None
+            raise CatalogError(f"values of mixed types do not form a column: {error}") from None
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     data = np.ascontiguousarray(np.ma.getdata(values))
     if data.ndim > 1:
@@ -115,7 +115,7 @@ def _from_vector(data: np.ndarray, mask: np.ndarray | None) -> pa.Array:
 
 
 def _from_rows(data: np.ndarray, mask: np.ndarray | None) -> pa.Array:
-    """Arrow keeps no shape: all axes but the first become one."""
+    """Merge all axes but the first, because Arrow keeps no shape."""
     width = int(np.prod(data.shape[1:]))
     flat = _from_vector(data.reshape(-1), None if mask is None else mask.reshape(-1))
     return pa.FixedSizeListArray.from_arrays(normalized(flat), width)
@@ -133,7 +133,7 @@ def _not_a_number(array: pa.Array | pa.ChunkedArray, name: str) -> str:
 
 
 def is_number(cell: str) -> bool:
-    """Tell whether a text reads as a number.
+    """Check whether a text is a number.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a column is: unit, UCD, description, role, and why its gaps are gaps."""
+"""Facts about a column: unit, UCD, description, role, and the reasons of its gaps."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -36,7 +36,7 @@ class Reason(StrEnum):
 
     ``unmatched``: no counterpart inside the survey's footprint; ``uncovered``: outside it;
     ``undetected``: fainter than a limit, which a column of role `limit` keeps; ``rejected``:
-    flagged, or a declared sentinel; ``filled``: it was missing, and a model has filled it.
+    flagged, or a declared sentinel; ``filled``: missing, and filled by a model.
 
     Examples
     --------
@@ -53,16 +53,16 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """What is known about a column beside its values.
+    """What is known about a column besides its values.
 
     Parameters
     ----------
     unit, ucd, description : str, optional
-        As the file gives them; `unit` is any string that `astropy.units` reads.
+        As in the file; `unit` is any string that `astropy.units` reads.
     role : Role
-        `Role.OTHER` where nothing was set.
+        `Role.OTHER` by default.
     of : str, optional
-        For an error, a limit or a reason: the column that it belongs to.
+        For an error, a limit or a reason: the column to which it belongs.
 
     Examples
     --------
@@ -78,13 +78,13 @@ class ColumnInfo:
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[bytes, bytes] | None) -> "ColumnInfo":
-        """Read the metadata of an Arrow field; keys that are not ours are left out."""
+        """Read the metadata of an Arrow field; other keys are ignored."""
         found = {key: (metadata or {}).get(key.encode()) for key in cls.__dataclass_fields__}
         known = {key: text(value) for key, value in found.items() if value}
         return cls(**{**known, "role": as_role(known.get("role", "other"))})  # type: ignore[arg-type]
 
     def to_metadata(self) -> dict[str, str]:
-        """Return the facts that are set, as metadata of an Arrow field."""
+        """Return the known facts as metadata of an Arrow field."""
         facts = {key: str(value) for key, value in asdict(self).items() if value}
         if self.role is Role.OTHER:
             del facts["role"]
@@ -92,7 +92,7 @@ class ColumnInfo:
 
 
 def as_role(name: str) -> Role:
-    """Turn a word into a `Role`; raise `CatalogError` that lists the roles there are.
+    """Convert a word to a `Role`; the `CatalogError` for an unknown one lists all roles.
 
     Examples
     --------
@@ -106,12 +106,12 @@ def as_role(name: str) -> Role:
 
 
 def gap_name(name: str) -> str:
-    """Name the companion column that holds the reasons of a column's gaps."""
+    """Return the name of the companion column with the reasons of the gaps of a column."""
     return name + GAP_SUFFIX
 
 
 def described(field: pa.Field, info: ColumnInfo) -> pa.Field:
-    """Give an Arrow field the metadata of `info`, keeping keys that are not ours."""
+    """Set the metadata of an Arrow field to `info`, keeping other keys."""
     ours = {key.encode() for key in ColumnInfo.__dataclass_fields__}
     kept = {key: value for key, value in (field.metadata or {}).items() if key not in ours}
     return field.with_metadata({**kept, **info.to_metadata()} or None)

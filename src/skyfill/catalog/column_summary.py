@@ -1,4 +1,4 @@
-"""What a column holds, gathered batch by batch: counts, ends of its range, words."""
+"""Summaries of columns, built batch by batch: counts, extreme values, words."""
 
 import heapq
 import re
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog.arrays import NUMBER_PATTERN
 
-# Distinct values that are kept at each end of a column: enough to see what lies alone there.
+# Distinct values kept at each end of a column: enough to see which ones are isolated.
 _ENDS = 12
 _MOST_WORDS = 1000
 _NULL_WORDS = {"", "-", "--", "---", "...", "?", "nan", "null", "none", "n/a", "na", "unknown"}
@@ -20,7 +20,7 @@ _NINES = re.compile(r"[+-]?9+(\.9*0*)?")
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """Facts about the values of a column; summaries of parts add to that of the whole.
+    """Summary of the values of a column; summaries of parts add up to that of the whole.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class ColumnSummary:
     lowest, highest : dict
         The smallest and largest distinct numbers with their counts.
     words : Counter
-        Distinct texts with their counts: a thousand, and all that read as "no value".
+        Distinct texts with their counts: a thousand, and all that mean "no value".
     has_more_words : bool
         Whether there are more.
     n_numbers : int
-        Texts that read as numbers.
+        Texts that are numbers.
     """
 
     n_rows: int = 0
@@ -86,7 +86,7 @@ def _ends(values: np.ndarray) -> tuple[dict[float, int], dict[float, int]]:
 
 
 def _number(value: np.generic) -> float:
-    """Return the shortest number that reads as this one: 99.999 also from float32."""
+    """Return the shortest equal number, such as 99.999 from float32."""
     return int(value) if value.dtype.kind in "iu" else float(str(value))
 
 
@@ -99,7 +99,7 @@ def _text_summary(seen: pa.Array) -> ColumnSummary:
 
 
 def reads_as_null(word: str) -> bool:
-    """Tell whether a text says "no value": a dash, a word such as N/A, or nines.
+    """Check whether a text means "no value": a dash, a word such as N/A, or nines.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""CSV and ECSV: comma-separated rows below a header that states what the columns are.
+"""CSV and ECSV: comma-separated rows below a header that describes the columns.
 
-What skyfill writes is ECSV in both cases: any CSV reader that skips lines that start with ``#``
-reads it, astropy and TOPCAT read the units, too. A plain CSV is read as well; its types are found
-in a first pass over the file.
+skyfill writes ECSV in both cases: any CSV reader that skips lines starting with ``#`` reads it, and
+astropy and TOPCAT also read the units. The types of a plain CSV file are found in a first pass.
 """
 
 import csv
@@ -25,7 +24,7 @@ from skyfill.errors import CatalogError
 
 KIND = "CSV table"
 _BLOCK_BYTES = 1 << 23
-# Spellings of "no number here"; in a text column they stay text.
+# Spellings of a missing number; in a text column they remain text.
 NULL_WORDS = ("", "nan", "NaN", "NAN", "NA", "N/A", "n/a", "null", "NULL", "None", "--", "-nan")
 _BOOLEAN_WORDS = ("True", "False", "true", "false", "TRUE", "FALSE")
 
@@ -42,22 +41,18 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
 
 @contextmanager
 def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
-    """Write an ECSV with commas: null is nothing, an empty string is a pair of quotes."""
+    """Write ECSV with commas: a null is an empty cell, an empty string a pair of quotes."""
     for column in schema:
         _check_storable(column)
     stream.write(header_lines(schema))
-    yield _CsvWriter(stream)
+    options = pv.WriteOptions(include_header=False, quoting_style="needed")
 
-
-class _CsvWriter:
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._options = pv.WriteOptions(include_header=False, quoting_style="needed")
-
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(batch: pa.RecordBatch) -> None:
         cells = [_as_cells(column) for column in batch.columns]
         rows = pa.RecordBatch.from_arrays(cells, names=batch.schema.names)
-        pv.write_csv(rows, self._stream, self._options)
+        pv.write_csv(rows, stream, options)
+
+    yield BatchWriter(write)
 
 
 def _as_cells(column: pa.Array) -> pa.Array:
@@ -68,7 +63,7 @@ def _as_cells(column: pa.Array) -> pa.Array:
 
 def _check_storable(column: pa.Field) -> None:
     if "\n" in column.name or "\r" in column.name:
-        raise CatalogError(f"column {column.name!r}: a name of two lines; rename it")
+        raise CatalogError(f"column {column.name!r}: the name has a line break; rename it")
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
         raise CatalogError(
             f"column {column.name!r} of type {column.type} does not fit a CSV cell; "
@@ -104,7 +99,7 @@ def _conversion(header: TextHeader, schema: pa.Schema) -> pv.ConvertOptions:
 
 
 def _gaps_of_text(column: pa.Array, header: TextHeader) -> pa.Array:
-    """In files of others an empty text cell is a gap, quoted or not."""
+    """Turn empty text cells of other programs' files, quoted or not, into nulls."""
     if header.is_exact or not pa.types.is_string(column.type):
         return column
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
@@ -129,7 +124,7 @@ def _rows(path: Path, header: TextHeader, convert: pv.ConvertOptions) -> Iterato
 
 
 def _explained(path: Path, header: TextHeader, error: Exception) -> CatalogError:
-    """Say in which line the trouble is; Arrow knows only the block."""
+    """Find the line of the error; Arrow knows only the block."""
     message = str(error)
     cell = re.search(r"column #(\d+).*conversion error to (\S+): invalid value '(.*)'", message)
     with open_bytes(path) as stream:
@@ -149,7 +144,7 @@ def _ragged_row(stream: IO[bytes], header: TextHeader) -> CatalogError:
         if len(cells) != expected:
             return CatalogError(
                 f"line {line} has {len(cells)} cells where the header names {expected} columns; "
-                f"mend the line"
+                f"correct the line"
             )
     return CatalogError("a row has more or fewer cells than the header names columns")
 
@@ -157,7 +152,7 @@ def _ragged_row(stream: IO[bytes], header: TextHeader) -> CatalogError:
 def _wrong_cell(
     stream: IO[bytes], header: TextHeader, index: int, found: tuple[str, str]
 ) -> CatalogError:
-    """Name line and column of the first cell that is not of the column's type."""
+    """Name the line and column of the first cell that is not of the type of its column."""
     kind, value = found
     rows = _numbered_rows(stream, header)
     line = next((n for n, row in rows if index < len(row) and row[index] == value), None)
@@ -183,10 +178,10 @@ def _universal(lines: IO[str]) -> Iterator[str]:
 
 
 def infer_types(batches: Iterable[pa.RecordBatch], n_columns: int) -> list[pa.DataType]:
-    """Find for each column of text the narrowest type that holds every cell.
+    """Find the narrowest type that holds every cell, for each column of text.
 
-    Whole numbers with a leading zero or too long for 64 bits are identifiers: text. A column
-    without any value is float64. Dates stay text.
+    Integers with a leading zero or beyond 64 bits are identifiers, and remain text. A column
+    without any value is float64. Dates remain text.
 
     Examples
     --------
@@ -233,7 +228,7 @@ def _some(mask: pa.Array) -> bool:
     return bool(pc.any(mask).as_py())
 
 
-# From narrow to wide. A code is all digits, yet not an integer: digits that a number would lose.
+# From narrow to wide. A code is all digits, some of which would be lost in a number.
 _TYPES = {
     "boolean": pa.bool_(),
     "integer": pa.int64(),

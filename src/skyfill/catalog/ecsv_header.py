@@ -1,4 +1,4 @@
-"""The header of ECSV: what the columns are, as comment lines above a CSV."""
+"""Headers of text tables, and the YAML of ECSV that astropy also puts into FITS and Parquet."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class TextHeader:
-    """What stands above the rows of a text table.
+    """What precedes the rows of a text table.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ class TextHeader:
     delimiter : str
         One character.
     fields : tuple of pyarrow.Field
-        With types and metadata, where an ECSV header states them; else empty.
+        With types and metadata, from an ECSV header; else empty.
     meta : dict
         Facts about the table.
     is_exact : bool
-        Written by skyfill: an empty string in quotes is a string, not a gap.
+        Whether skyfill wrote it: a quoted empty string is then a string, not a gap.
     """
 
     names: tuple[str, ...]
@@ -76,7 +76,7 @@ def read_header(stream: IO[bytes]) -> TextHeader:
 
 
 def header_lines(schema: pa.Schema) -> bytes:
-    """Write the ECSV header of a schema, and the line of column names below it."""
+    """Write the ECSV header of a schema, and the line of column names."""
     from astropy.io.misc import yaml
 
     content = {
@@ -103,8 +103,8 @@ def _ecsv_header(comments: Sequence[str], names_line: str) -> TextHeader:
     names = tuple(next(csv.reader([names_line], delimiter=delimiter), ()))
     if names != tuple(column.name for column in fields):
         raise CatalogError(
-            f"line {len(comments) + 1}: the column names {list(names)} are not those of the "
-            f"ECSV header above"
+            f"line {len(comments) + 1}: the column names {list(names)} differ from those in the "
+            f"ECSV header above; correct one of them"
         )
     ours = dict(content.get("meta") or {}).get("skyfill")
     facts = {str(key): str(value) for key, value in (ours or {}).items()}
@@ -127,7 +127,7 @@ def _column_entry(column: pa.Field) -> dict[str, Any]:
 
 
 def _plain_header(comments: Sequence[str], first: str) -> TextHeader:
-    """Take the names from the first line that is no comment, or from the comment above it."""
+    """Take the names from the first line that is not a comment, or from the comment above."""
     n_lines = len(comments) + 1
     delimiter = _delimiter(first)
     names = _cells(first, delimiter)
@@ -153,13 +153,13 @@ def _delimiter(line: str) -> str:
 
 
 def _quoting(names: Sequence[str]) -> Literal[0, 1]:
-    """Quote names that start like a comment or have blanks at their ends."""
+    """Quote names that begin like a comment, or begin or end with a blank."""
     strange = names[0].startswith("#") or any(name != name.strip() for name in names)
     return csv.QUOTE_ALL if strange else csv.QUOTE_MINIMAL
 
 
 def header_info(column: dict[str, Any]) -> ColumnInfo:
-    """Read the entry of one column.
+    """Read what astropy notes about one column.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def header_info(column: dict[str, Any]) -> ColumnInfo:
 
 
 def header_infos(lines: Iterable[str]) -> dict[str, ColumnInfo]:
-    """Read the entries of all columns, by name."""
+    """Read what astropy notes about all columns, by name."""
     from astropy.table.meta import get_header_from_yaml
 
     columns = get_header_from_yaml(list(lines))["datatype"]
@@ -180,7 +180,7 @@ def header_infos(lines: Iterable[str]) -> dict[str, ColumnInfo]:
 
 
 def comment_infos(comments: list[str]) -> dict[str, ColumnInfo]:
-    """Read the entries that astropy hides in the COMMENT cards of a FITS table."""
+    """Read what astropy notes in the COMMENT cards of a FITS table."""
     if _BEGIN not in comments or _END not in comments:
         return {}
     lines: list[str] = []

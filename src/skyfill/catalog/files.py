@@ -20,7 +20,7 @@ from skyfill.errors import CatalogError
 BATCH_ROWS = 1 << 17
 _TABLE_ROWS = 1 << 20
 
-# Modules that hold `scan` and `writer`, imported on first use.
+# Modules with `scan` and, but for the last, `writer`; imported on first use.
 _MODULES = {
     "parquet": "skyfill.catalog.parquet",
     "fits": "skyfill.catalog.fits",
@@ -192,23 +192,18 @@ def open_writer(
         open_atomic(path, overwrite=overwrite) as stream,
         module.writer(stream, schema, path.parent) as writer,
     ):
-        yield _Checked(writer, schema)
+        yield BatchWriter(lambda batch: writer.write(_conformed(batch, schema)))
 
 
-class _Checked:
-    """Gives every batch the metadata of the table; refuses one with other columns."""
-
-    def __init__(self, writer: BatchWriter, schema: pa.Schema) -> None:
-        self._writer, self._schema = writer, schema
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        if not normalized_schema(batch.schema).equals(self._schema):
-            raise CatalogError(
-                f"a batch has columns {_described(batch.schema)} where the table has "
-                f"{_described(self._schema)}"
-            )
-        columns = [normalized(column) for column in batch.columns]
-        self._writer.write(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+def _conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Give a batch the metadata of the table; refuse one with other columns."""
+    if not normalized_schema(batch.schema).equals(schema):
+        raise CatalogError(
+            f"a batch has columns {_described(batch.schema)} where the table has "
+            f"{_described(schema)}"
+        )
+    columns = [normalized(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _described(schema: pa.Schema) -> str:

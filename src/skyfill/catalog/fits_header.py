@@ -1,4 +1,4 @@
-"""What the header of a FITS table says: where the rows are, and what the columns are."""
+"""The header of a FITS table: where the rows are, and what the columns are."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from skyfill.errors import CatalogError
 
 # Our own keywords, beside TTYPEn, TFORMn, TUNITn, TUCDn, TCOMMn and TNULLn.
 ROLE, OF, KIND, PROVENANCE, META = "TROLE", "TROF", "TSKYT", "SKYPROV", "SKYMETA"
-# Words of TSKYTn for text with escapes, and for what comes back as it is stored.
+# Values of TSKYTn for text with escapes, and for columns returned as stored.
 ESCAPED, AS_STORED = "escaped", "stored"
 MOST_COLUMNS = 999
 
@@ -36,17 +36,17 @@ class FitsColumn:
     name : str
         Of the column.
     code : str
-        Letter of TFORMn; of an ASCII table in lower case.
+        Letter of TFORMn; lower case for an ASCII table.
     repeat : int
-        Elements of a cell, bytes of a text.
+        Elements per cell, or bytes of text.
     cell : numpy dtype
-        Of the bytes of a cell.
+        Layout of a cell.
     item : str
-        For an array of variable length the letter of its elements.
+        Letter of the elements of an array of variable length.
     scale, zero, null
         TSCALn, TZEROn, TNULLn.
     kind : str, optional
-        Type of the column before it was stored, when skyfill wrote the file.
+        Type of the column before it was stored, if skyfill wrote the file.
     info : ColumnInfo
         Unit, UCD, description, role.
     """
@@ -65,7 +65,7 @@ class FitsColumn:
 
 @dataclass(frozen=True)
 class FitsTable:
-    """The place of a table in its file, and its columns."""
+    """The position of a table in its file, and its columns."""
 
     columns: tuple[FitsColumn, ...]
     rows: np.dtype
@@ -89,7 +89,7 @@ def find_table(path: Path) -> FitsTable:
 
 
 def _next_end(hdu: Any, end: int) -> int:
-    """Make sure that astropy goes forward: in a damaged file it can find the same part for ever."""
+    """Check that astropy advances: in a damaged file it can find the same part forever."""
     place = hdu.fileinfo() if hasattr(hdu, "fileinfo") else None
     if place is None or place["datLoc"] <= end:
         raise CatalogError("the header of an extension is damaged; fetch the file again")
@@ -110,7 +110,7 @@ def _table(header: Any, start: int) -> FitsTable:
 
 
 def _noted(column: FitsColumn, noted: dict[str, ColumnInfo]) -> FitsColumn:
-    """Add what astropy notes outside the column's own keywords."""
+    """Add what astropy notes outside the keywords of the column."""
     more = noted.get(column.name, ColumnInfo())
     info = column.info
     description, ucd = info.description or more.description, info.ucd or more.ucd
@@ -164,7 +164,7 @@ def _column(header: Any, n: int, code: str, form: tuple[int, np.dtype, str]) -> 
         "of": header.get(f"{OF}{n}"),
     }
     name = header.get(f"TTYPE{n}", f"column_{n}")
-    # Only skyfill escapes; a backslash of another program is a backslash.
+    # Only skyfill escapes; a backslash of another program is literal.
     read = unescape if kind else str
     words = {key: read(str(word)) for key, word in facts.items() if word not in (None, "")}
     info = ColumnInfo(**words, role=_role(header.get(f"{ROLE}{n}")))
@@ -186,7 +186,7 @@ def _meta(header: Any) -> dict[str, str]:
 
 
 def original_type(column: FitsColumn) -> pa.DataType | None:
-    """Return the type that the column had before it was stored."""
+    """Return the type of a column before it was stored."""
     if column.kind in (None, ESCAPED, AS_STORED):
         return None
     return pa.type_for_alias(column.kind)

@@ -1,4 +1,4 @@
-"""Writing FITS: one binary table whose header says all that is known of the columns."""
+"""Write FITS: one binary table, whose header holds all that is known about the columns."""
 
 import json
 import re
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog import fits_header as keys
 from skyfill.catalog.column_info import ColumnInfo
+from skyfill.catalog.fits_header import MOST_COLUMNS
 from skyfill.catalog.fixed_width_cells import NUMBERS, escape, escaped, number_cells, text_cells
 from skyfill.catalog.fixed_width_columns import (
     Extent,
@@ -33,11 +34,11 @@ _LETTERS = dict(zip(NUMBERS, "BIJKED", strict=True))
 
 @contextmanager
 def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
-    """Write one binary table; a gap is NaN, TNULLn, a NUL byte or a cell of NULs."""
-    if len(schema.names) > keys.MOST_COLUMNS:
-        raise CatalogError(f"FITS holds {keys.MOST_COLUMNS} columns; select some or write Parquet")
+    """Write one binary table; a null is NaN, TNULLn, a NUL byte or a cell of NULs."""
+    if len(schema.names) > MOST_COLUMNS:
+        raise CatalogError(f"FITS holds at most {MOST_COLUMNS} columns; drop some or write Parquet")
     with open_spool(schema, folder, "FITS") as spool:
-        yield spool
+        yield BatchWriter(spool.write)
         _write(stream, spool)
 
 
@@ -114,7 +115,7 @@ def _column_cards(column: StoredColumn, n: int) -> dict[str, Any]:
 
 
 def _kind_word(column: StoredColumn) -> str:
-    """Name the column's type, which readers other than skyfill do not need."""
+    """Name the type of the column, which only skyfill needs."""
     kind = column.field.type
     if pa.types.is_string(column.kind) and not column.extent.is_plain:
         return keys.ESCAPED
@@ -125,7 +126,7 @@ def _kind_word(column: StoredColumn) -> str:
 def _table_cards(schema: pa.Schema) -> dict[str, str]:
     facts = schema_meta(schema)
     record = facts.get(PROVENANCE_KEY, "")
-    # What a card cannot hold as it is stays among the other facts, where JSON escapes it.
+    # A text that a card cannot hold stays among the other facts, where JSON escapes it.
     own_card = bool(record) and _card_text(record) == record
     if own_card:
         del facts[PROVENANCE_KEY]
@@ -134,5 +135,5 @@ def _table_cards(schema: pa.Schema) -> dict[str, str]:
 
 
 def _card_text(text: str) -> str:
-    """Escape; also what astropy mistakes: a quote before a slash, an ampersand at the end."""
+    """Escape, including what astropy misreads: a quote before a slash, a final ampersand."""
     return re.sub(r"'(?= */)", r"\\x27", re.sub("&$", r"\\x26", escape(text)))

@@ -20,7 +20,7 @@ NUMBERS = {
 
 
 def number_cells(column: pa.Array, kind: pa.DataType, null: Any) -> np.ndarray:
-    """Return numbers (or fixed-size lists of them) as big-endian cells with `null` for gaps."""
+    """Encode numbers (or fixed-size lists of them) as big-endian cells, with `null` for gaps."""
     if pa.types.is_fixed_size_list(kind):
         return _list_cells(column, kind)
     cells = pc.fill_null(column.cast(kind), pa.scalar(null, kind))
@@ -41,15 +41,15 @@ def _list_cells(column: pa.Array, kind: pa.DataType) -> np.ndarray:
 
 
 def text_cells(column: pa.Array, width: int, *, empty: str = "") -> np.ndarray:
-    """Return ASCII text as cells of `width` bytes; a gap is all NUL."""
+    """Encode ASCII text as cells of `width` bytes; a gap is all NUL."""
     words = pc.if_else(pc.equal(column, ""), empty, column) if empty else column
     padded = pc.ascii_rpad(pc.fill_null(words, ""), width=width, padding="\0")
-    # The buffer starts at the first cell because a compute function made the array.
+    # The buffer starts at the first cell, because a compute function made the array.
     return np.frombuffer(padded.buffers()[2] or b"", f"S{width}", len(column))
 
 
 def escape(cell: str) -> str:
-    r"""Write text in printable ASCII that does not end in a blank.
+    r"""Write text as printable ASCII that does not end in a blank.
 
     Examples
     --------

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from skyfill.catalog.fixed_width_cells import NUMBERS, escape
 from skyfill.errors import CatalogError
 
-# FITS and VOTable know these numbers and no others; an integer that finds no place here, or no
-# value that can stand for null, goes into the next wider one and at last into text.
+# Integers of FITS and VOTable. A column that does not fit, or leaves no value to stand for null,
+# takes the next wider type, and finally text.
 _INTEGERS = (pa.uint8(), pa.int16(), pa.int32(), pa.int64())
 _IN_MEMORY_BYTES = 1 << 28
 # Printable ASCII that does not end in a blank: what a FITS cell holds without loss.
@@ -64,7 +64,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """A column and the way it is stored.
+    """A column and how it is stored.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class StoredColumn:
     kind : pyarrow.DataType
         Its type in the file.
     text_bytes : int
-        Width of its cells if it is text.
+        Width of its cells, if it is text.
     """
 
     field: pa.Field
@@ -90,7 +90,7 @@ class StoredColumn:
 
     @property
     def repeat(self) -> int | None:
-        """Number of elements of a cell; None where the column has no lists."""
+        """Number of elements of a cell; None if the cells are not lists."""
         return self.kind.list_size if pa.types.is_fixed_size_list(self.kind) else None
 
     @property
@@ -103,7 +103,7 @@ class StoredColumn:
 
 
 class Spool:
-    """Takes batches, measures their columns, gives the batches back.
+    """Takes batches, measures their columns, returns the batches.
 
     Dates and times become ISO text.
 
@@ -133,7 +133,7 @@ class Spool:
         self._sink.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._kept))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Give all batches back; nothing can be written afterwards."""
+        """Return all batches; nothing can be written afterward."""
         self._sink.close()
         self._file.seek(0)
         yield from pa.ipc.open_stream(self._file)
@@ -200,7 +200,7 @@ def _text_extent(column: pa.Array) -> Extent:
 
 
 def stored_type(kind: pa.DataType, extent: Extent, *, needs_null_value: bool) -> pa.DataType:
-    """Choose the type in the file for a column.
+    """Choose the type of a column in the file.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def stored_type(kind: pa.DataType, extent: Extent, *, needs_null_value: bool) ->
     extent : Extent
         Of all its rows.
     needs_null_value : bool
-        Whether a gap in an integer column takes one of the integers (FITS).
+        Whether one of the integers must stand for null (FITS).
 
     Examples
     --------
@@ -229,7 +229,7 @@ def stored_type(kind: pa.DataType, extent: Extent, *, needs_null_value: bool) ->
 
 
 def null_value(kind: pa.DataType, extent: Extent) -> int | None:
-    """Find an integer that the column does not use: the lowest, or else the highest, of its type.
+    """Find an unused integer for null: the lowest or else the highest of its type.
 
     Examples
     --------

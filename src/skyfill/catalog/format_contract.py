@@ -1,9 +1,8 @@
-"""What every reader and every writer of a format gives: a schema and a stream of batches."""
+"""What the module of a format provides: a scan to read, and a writer of batches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -15,7 +14,7 @@ from skyfill.errors import CatalogError
 
 @dataclass(frozen=True)
 class Scan:
-    """A file opened for reading: what its columns are, and its rows in batches.
+    """A file opened for reading: its schema, and its rows in batches.
 
     Parameters
     ----------
@@ -29,22 +28,28 @@ class Scan:
     batches: Iterator[pa.RecordBatch]
 
 
-class BatchWriter(Protocol):
-    """Takes the rows of a table, batch after batch."""
+@dataclass(frozen=True)
+class BatchWriter:
+    """A file opened for writing.
 
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Append the rows of a batch."""
+    Parameters
+    ----------
+    write : callable
+        Appends the rows of a record batch.
+    """
+
+    write: Callable[[pa.RecordBatch], None]
 
 
 def plain_scan(path: Path, kind: str, scan: Scan) -> Scan:
-    """Normalize what a format's reader gives, and name the file in every error."""
+    """Normalize the scan of a format, and name the file in every error."""
     check_names(scan.schema.names)
     schema = normalized_schema(scan.schema)
     return Scan(schema, _plain_batches(path, kind, scan.batches, schema))
 
 
 def chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
-    """Check the columns that were asked for; all of them where nothing was asked for."""
+    """Check the requested columns; without a request, return all of them."""
     if columns is None:
         return list(names)
     for name in columns:
@@ -54,7 +59,7 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
 
 
 def sliced(batch: pa.RecordBatch, batch_rows: int) -> Iterator[pa.RecordBatch]:
-    """Cut a batch into parts of at most `batch_rows` rows."""
+    """Split a batch into parts of at most `batch_rows` rows."""
     for start in range(0, batch.num_rows, batch_rows):
         yield batch.slice(start, batch_rows)
 
@@ -63,8 +68,7 @@ def _plain_batches(
     path: Path, kind: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     while True:
-        # Only the reader's own faults are the file's: what the caller does between two batches
-        # stays outside.
+        # Only errors of the reader are due to the file, not those of the caller between batches.
         with reading(path, kind):
             batch = next(batches, None)
             if batch is None:

@@ -1,4 +1,4 @@
-"""Look at a file: columns, roles, gaps, ranges, and values that may be sentinels."""
+"""Inspect a file: columns, roles, gaps, ranges, and values that may be sentinels."""
 
 import math
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ class ColumnReport:
     name, kind : str
         Of the column; `kind` is its Arrow type.
     info : ColumnInfo
-        What the file or the schema says.
+        From the file or the schema.
     guess : Guess, optional
-        The role that it seems to have, where none is set.
+        The role that it seems to have, if none is set.
     summary : ColumnSummary
         Its values.
     suspects : tuple of Suspect
@@ -44,12 +44,12 @@ class ColumnReport:
 
     @property
     def missing_percent(self) -> float:
-        """Share of rows without a value."""
+        """Percentage of rows without a value."""
         return 100 * self.summary.n_null / max(self.summary.n_rows, 1)
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Smallest and largest number, sentinels that are not declared among them."""
+        """Smallest and largest number, including undeclared sentinels."""
         low, high = self.summary.lowest, self.summary.highest
         return (min(low), max(high)) if low else None
 
@@ -91,14 +91,14 @@ class Inspection:
 
 
 def inspect_file(path: str | Path, schema: Schema | None = None) -> Inspection:
-    r"""Look through a file in batches; nothing in it is changed.
+    r"""Inspect a file in batches, without changing it.
 
     Parameters
     ----------
     path : str or path
         A table in any format that `read_table` reads.
     schema : Schema, optional
-        Applied first, so that declared sentinels count as gaps.
+        Applied first, so that declared sentinels are gaps.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def inspect_file(path: str | Path, schema: Schema | None = None) -> Inspection:
 
 
 def _for_json(value: Sentinel) -> Sentinel:
-    """Name infinity, for which JSON has no number."""
+    """Write infinity as text, because JSON has no number for it."""
     return value if isinstance(value, str) or math.isfinite(value) else str(value)
 
 

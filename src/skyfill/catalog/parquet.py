@@ -1,4 +1,4 @@
-"""Parquet: the format to compute with; columns and row groups are read as they are needed."""
+"""Parquet: the format for computing; only the columns and row groups needed are read."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from skyfill.catalog.format_contract import BatchWriter, Scan, chosen
 
 KIND = "Parquet file"
 _BUFFER_BYTES = 1 << 18
-# astropy keeps units and descriptions as YAML under this key, masks in columns of their own.
+# astropy keeps units and descriptions as YAML under this key, and masks in separate columns.
 _ASTROPY_KEY = b"table_meta_yaml"
 
 
@@ -22,7 +22,7 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
     """Open a Parquet file; only the pages of `columns` are read."""
     import pyarrow.parquet as pq
 
-    # With its default, pyarrow keeps all that it has read until the file is closed.
+    # By default, pyarrow keeps everything it has read until the file is closed.
     file = pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
     schema, masks = _from_astropy(file.schema_arrow)
     names = chosen([name for name in schema.names if name not in masks.values()], columns)
@@ -35,25 +35,17 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
 
 @contextmanager
 def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
-    """Write Parquet in row groups of the size of the batches."""
+    """Write Parquet with one row group per batch."""
     import pyarrow.parquet as pq
 
     with pq.ParquetWriter(stream, schema) as file:
-        yield _ParquetWriter(file)
-
-
-class _ParquetWriter:
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        self._file.write_batch(batch)
+        yield BatchWriter(file.write_batch)
 
 
 def _masked(
     file: Any, batches: Any, schema: pa.Schema, masks: dict[str, str]
 ) -> Iterator[pa.RecordBatch]:
-    """Put the columns in order, with nulls where a column of astropy's says so."""
+    """Put the columns in order, with nulls where a mask of astropy is set."""
     with file:
         for batch in batches:
             columns = [_column(batch, name, masks.get(name)) for name in schema.names]
@@ -66,7 +58,7 @@ def _column(batch: pa.RecordBatch, name: str, mask: str | None) -> pa.Array:
 
 
 def _from_astropy(schema: pa.Schema) -> tuple[pa.Schema, dict[str, str]]:
-    """Take over units and descriptions from a file that astropy wrote, and find its masks."""
+    """Read units and descriptions of a file that astropy wrote, and find its masks."""
     metadata = dict(schema.metadata or {})
     if _ASTROPY_KEY not in metadata:
         return schema, {}

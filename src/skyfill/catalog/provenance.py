@@ -1,4 +1,4 @@
-"""Where a file comes from: version, command, inputs with checksums, seed, model, time."""
+"""Provenance of a file: version, command, inputs with checksums, seed, model, time."""
 
 import hashlib
 import json
@@ -18,18 +18,18 @@ PROVENANCE_KEY = "provenance"
 class Provenance:
     """How an output was made; written into the metadata of every format.
 
-    The inputs are read once, when the object is made, for their checksums.
+    The inputs are read once, when the object is created, for their checksums.
 
     Parameters
     ----------
     command : str
         What was run, as the user would type it.
     inputs : sequence of paths
-        Files that the output depends on.
+        Files on which the output depends.
     seed : int, optional
         Seed of all random numbers.
     model : str, optional
-        Identifier of the fitted model that was used.
+        Identifier of the fitted model used.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def checksum(path: str | Path) -> str:
 
 
 def _now() -> str:
-    """UTC to the second; SOURCE_DATE_EPOCH fixes it for builds that must be repeatable."""
+    """Return UTC to the second, or SOURCE_DATE_EPOCH for reproducible builds."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""Guess what columns are for from their names, UCDs and units; never applied unasked."""
+"""Guess the roles of columns from names, UCDs and units; applied only on request."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ _POSITION = re.compile(
 _LABEL = re.compile(
     r"(\w*_)?(class|label|type|classification|spclass|sptype|otype|category)", re.IGNORECASE
 )
-# Patterns of names that say of which column they are the error or the limit.
+# Names of the error or the limit of a column.
 _ERRORS = ("e_{}", "{}_err", "{}_error", "err_{}", "error_{}", "sigma_{}", "{}_sigma", "e{}",
            "{}err", "d{}", "{}_unc", "{}e")  # fmt: skip
 _LIMITS = ("{}_limit", "{}_lim", "{}lim", "l_{}", "limit_{}")
@@ -38,9 +38,9 @@ class Guess:
     role : Role
         The guess.
     of : str, optional
-        For an error, a limit or a reason: of which column.
+        For an error, a limit or a reason: the column to which it belongs.
     why : str
-        What the guess rests on.
+        What the guess is based on.
     """
 
     role: Role
@@ -64,7 +64,7 @@ def guess_roles(schema: pa.Schema) -> dict[str, Guess]:
 
 
 def with_guessed_roles(table: Table) -> Table:
-    """Give a table the roles that `guess_roles` finds; roles that are set stay.
+    """Set the roles that `guess_roles` finds; existing roles are kept.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the user says about a file: roles, units and sentinels, in TOML or by options."""
+"""What the user declares about a file, in TOML or options: roles, units and sentinels."""
 
 import json
 import re
@@ -21,17 +21,17 @@ _KEYS = {*ColumnInfo.__dataclass_fields__, "sentinels", "convert"}
 
 @dataclass(frozen=True)
 class Rule:
-    """What is said about the columns that a pattern names.
+    """Facts about the columns that match patterns.
 
     Parameters
     ----------
     patterns : tuple of str
         Names of columns, or shell patterns such as ``*mag``.
     facts : mapping
-        `unit`, `ucd`, `description`, `role`, `of`, `sentinels`, and `convert`: the unit to which
+        `unit`, `ucd`, `description`, `role`, `of`, `sentinels`, and `convert`, the unit to which
         the column is converted.
     is_column : bool
-        The rule names one column, which must be there.
+        Whether the rule names one column, which must exist.
     """
 
     patterns: tuple[str, ...]
@@ -39,7 +39,7 @@ class Rule:
     is_column: bool = False
 
     def covers(self, name: str) -> bool:
-        """Tell whether the rule speaks of a column."""
+        """Check whether the rule applies to a column."""
         if name in self.patterns:
             return True
         return not self.is_column and any(fnmatchcase(name, p) for p in self.patterns)
@@ -52,7 +52,7 @@ class Schema:
     Parameters
     ----------
     rules : tuple of Rule
-        From the general to the particular: whole file, surveys, columns, options.
+        From the general to the specific: whole file, surveys, columns, options.
 
     Examples
     --------
@@ -113,12 +113,12 @@ class Schema:
         return Schema(self.rules + other.rules)
 
     def facts(self, name: str) -> dict[str, Any]:
-        """Return all that the rules say about a column."""
+        """Return all facts that the rules state about a column."""
         covering = (rule.facts for rule in self.rules if rule.covers(name))
         return {key: value for facts in covering for key, value in facts.items()}
 
     def check(self, names: Iterable[str]) -> None:
-        """Refuse rules about columns that are not there."""
+        """Refuse rules for columns that do not exist."""
         known = list(names)
         for rule in self.rules:
             if not any(rule.covers(name) for name in known):
@@ -132,7 +132,7 @@ class Schema:
             info = {key: facts[key] for key in ColumnInfo.__dataclass_fields__ if key in facts}
             table = table.with_info(name, **info) if info else table
             kind = table.column(name).type
-            # A rule for many columns meets some that cannot hold its sentinel.
+            # A rule for many columns may include some that cannot hold its sentinel.
             values = [v for v in facts.get("sentinels", ()) if self._is_meant(name, v, kind)]
             table = declare(table, {name: values}) if values else table
             table = in_unit(table, name, facts["convert"]) if "convert" in facts else table
@@ -151,7 +151,7 @@ def read_schema(path: str | Path) -> Schema:
 
 
 def as_schema(schema: "str | Path | Schema") -> Schema:
-    """Take a schema, or read it from the file that is named."""
+    """Return a schema, read from a file if a path is given."""
     return schema if isinstance(schema, Schema) else read_schema(schema)
 
 
@@ -169,7 +169,7 @@ def sentinel_line(name: str, values: Iterable[Sentinel]) -> str:
 
 
 def _toml_text(text: str) -> str:
-    """Quote as JSON does, which is TOML but for one control character."""
+    """Quote like JSON, which is valid TOML except for one control character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,4 +1,4 @@
-"""Numbers that stand for "no value": found and shown, converted only when they are declared."""
+"""Values that stand for "no value": found and reported, converted only if declared."""
 
 import math
 import re
@@ -18,12 +18,12 @@ from skyfill.errors import CatalogError
 Sentinel = float | str
 Counts = dict[float, int]
 
-# Nines, and ends of integer types; 1e20 and 1e30 are what C programs like.
+# Nines, and limits of integer types; 1e20 and 1e30 are common in C programs.
 _NINES = re.compile(r"-?9+(\.9+|\.0)?")
 _ENDS_OF_TYPES = {-(2**15), 2**15 - 1, -(2**31), 2**31 - 1, -(2**63), 2**63 - 1, 1e20, 1e30}
-# With fewer distinct values a column is a flag or a code, and its ends are like the others.
+# A column with fewer distinct values is a flag or a code, whose extremes mean nothing.
 _MANY = 10
-# A value repeated this many times more often than its neighbors is not one of them.
+# A value this many times more frequent than its neighbors stands out.
 _OFTEN = 10
 
 
@@ -36,9 +36,9 @@ class Suspect:
     value : float or str
         As it would be declared.
     count : int
-        Rows that have it.
+        Rows with this value.
     why : str
-        What makes it suspicious.
+        Why it is suspicious.
     """
 
     value: Sentinel
@@ -49,8 +49,8 @@ class Suspect:
 def declare(table: Table, sentinels: Mapping[str, Sequence[Sentinel]]) -> Table:
     """Turn declared sentinels into nulls with the reason `rejected`.
 
-    Every column that is named gets its companion column of reasons, also when no row holds a
-    sentinel, so that the batches of one table stay alike.
+    Every column that is named gets a companion column of reasons, even if no row holds a
+    sentinel, so that all batches of a table have the same columns.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def declare(table: Table, sentinels: Mapping[str, Sequence[Sentinel]]) -> Table:
 
 
 def can_hold(kind: pa.DataType, value: Sentinel) -> bool:
-    """Tell whether a column of a type can hold a sentinel at all."""
+    """Check whether a column of a type can hold a sentinel."""
     if isinstance(value, str):
         return bool(pa.types.is_string(kind))
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
@@ -86,12 +86,11 @@ def _value_set(name: str, kind: pa.DataType, values: Sequence[Sentinel]) -> pa.A
 
 
 def find_suspects(summary: ColumnSummary, role: Role = Role.OTHER) -> list[Suspect]:
-    """Find values that may be sentinels; nothing is changed.
+    """Find values that may be sentinels, without changing anything.
 
-    Suspicious are: numbers made of nines and ends of integer types that lie apart from all
-    other values; any repeated extreme that lies farther from the others than they spread; zero
-    where all others are positive and it is repeated, or where the column is an error; words such
-    as ``N/A``.
+    Suspicious values are numbers made of nines and limits of integer types that lie apart from
+    all other values; repeated extremes farther from the other values than their range; zero where
+    all others are positive, if it is repeated or the column is an error; words such as ``N/A``.
 
     Examples
     --------
@@ -159,13 +158,13 @@ def _why_extreme(value: float, counts: Counts, plain: list[float]) -> str | None
 
 
 def _is_frequent(value: float, counts: Counts, plain: list[float]) -> bool:
-    """Tell whether a value is repeated far more often than the three next to it."""
+    """Check whether a value is far more frequent than the three next to it."""
     near = sorted((other for other in plain if other != value), key=lambda v: abs(v - value))[:3]
     return counts[value] >= _OFTEN * max((counts[other] for other in near), default=1)
 
 
 def is_customary(value: float) -> bool:
-    """Tell whether a number is one that surveys use for "no value".
+    """Check whether a number is one that surveys use for "no value".
 
     Examples
     --------

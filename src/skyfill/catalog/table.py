@@ -1,4 +1,4 @@
-"""One immutable table for all formats: Arrow columns that know what they are."""
+"""One immutable table for all formats: Arrow columns with units, roles and reasons."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -22,12 +22,12 @@ _SHOWN_ROWS, _SHOWN_COLUMNS = 8, 24
 class Table:
     """Columns with unit, UCD, description and role; a null is a gap and may have a reason.
 
-    Every method returns a new table; columns that do not change are shared, not copied.
+    Every method returns a new table; unchanged columns are shared, not copied.
 
     Parameters
     ----------
     arrow : pyarrow.Table
-        The data. Each field's metadata holds the keys of `ColumnInfo`; the schema's metadata
+        The data. The metadata of each field holds the keys of `ColumnInfo`; that of the schema
         holds facts about the table under keys that start with ``skyfill.``.
 
     Examples
@@ -52,7 +52,7 @@ class Table:
         info: Mapping[str, ColumnInfo] | None = None,
         meta: Mapping[str, str] | None = None,
     ) -> "Table":
-        """Build a table of arrays of equal length; NaN in a float array becomes null."""
+        """Build a table from arrays of equal length; NaN in a float array becomes null."""
         arrays = {name: to_arrow(values) for name, values in columns.items()}
         lengths = {name: len(array) for name, array in arrays.items()}
         if len(set(lengths.values())) > 1:
@@ -70,7 +70,7 @@ class Table:
 
     @classmethod
     def from_arrow(cls, arrow: pa.Table) -> "Table":
-        """Take an Arrow table of any origin: plain types, null for NaN, names that are unique."""
+        """Build a table from any Arrow table: plain types, null for NaN, unique names."""
         check_names(arrow.schema.names)
         columns = [normalized(column) for column in arrow.columns]
         schema = normalized_schema(arrow.schema)
@@ -97,7 +97,7 @@ class Table:
         return self.arrow.column(self._index(name))
 
     def info(self, name: str) -> ColumnInfo:
-        """Say what a column is."""
+        """Return what is known about a column."""
         return ColumnInfo.from_metadata(self.arrow.schema.field(self._index(name)).metadata)
 
     def numbers(self, *names: str) -> np.ndarray:
@@ -115,7 +115,7 @@ class Table:
         return numbers
 
     def names_with(self, role: Role) -> tuple[str, ...]:
-        """Name the columns that have a role."""
+        """List the columns with a role."""
         return tuple(name for name in self.names if self.info(name).role is Role(role))
 
     def with_info(self, name: str, **changes: Any) -> "Table":
@@ -134,7 +134,7 @@ class Table:
         return Table(pa.Table.from_arrays(self.arrow.columns, schema=schema))
 
     def with_column(self, name: str, values: Any, info: ColumnInfo | None = None) -> "Table":
-        """Add a column at the end, or replace the one of that name where it stands.
+        """Append a column, or replace the column of that name in place.
 
         Without `info`, a replaced column keeps what is known about it.
         """
@@ -160,23 +160,23 @@ class Table:
         return Table(self.arrow.replace_schema_metadata(with_facts(self.arrow.schema, facts)))
 
     def select(self, names: Iterable[str]) -> "Table":
-        """Keep only the named columns, in the given order."""
+        """Select columns, in the given order."""
         return Table(self.arrow.select([self._index(name) for name in names]))
 
     def drop(self, names: Iterable[str]) -> "Table":
-        """Leave out the named columns."""
+        """Drop columns."""
         gone = {self._index(name) for name in names}
         return Table(self.arrow.select([i for i in range(len(self.names)) if i not in gone]))
 
     def reasons(self, name: str) -> pa.Array:
-        """Say for each row why the column has a gap; null where it has none or it is unknown."""
+        """Return why each row has a gap; null where it has none or the reason is unknown."""
         companion = self._companion(name)
         if companion is None:
             return pa.nulls(len(self), pa.string())
         return to_arrow(self.column(companion))
 
     def with_reasons(self, name: str, reasons: Any) -> "Table":
-        """Keep the reasons of a column's gaps in the companion column ``<name>_gap``.
+        """Store the reasons of the gaps of a column in the companion column ``<name>_gap``.
 
         Examples
         --------
@@ -189,7 +189,7 @@ class Table:
         unknown = set(words.unique().to_pylist()) - {None, *Reason}
         if unknown:
             raise CatalogError(
-                f"column {name!r}: no reason {sorted(unknown)[0]!r}; they are {', '.join(Reason)}"
+                f"column {name!r}: no reason {sorted(unknown)[0]!r}; use {', '.join(Reason)}"
             )
         companion = self._companion(name) or gap_name(name)
         return self.with_column(companion, words, ColumnInfo(role=Role.REASON, of=name))
@@ -207,7 +207,7 @@ class Table:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Say which of `names` the user may have meant."""
+    """Suggest which of `names` the user may have meant."""
     known = list(names)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     close = [n for n in known if n.lower() == name.lower()] or close
@@ -218,7 +218,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Refuse names that occur twice: no column could be asked for by such a name."""
+    """Refuse names that occur twice, because they identify no column."""
     seen: set[str] = set()
     for position, name in enumerate(names, start=1):
         if name in seen:
@@ -227,9 +227,9 @@ def check_names(names: Iterable[str]) -> None:
 
 
 def normalized_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema that a table or batch has after `normalized` was applied to its columns.
+    """Return the schema of a table or batch after `normalized` is applied to its columns.
 
-    pandas' own metadata goes: it describes columns that may no longer be there.
+    The metadata of pandas are dropped: they describe columns that may no longer exist.
     """
     fields = [field.with_type(plain_type(field.type)).with_nullable(True) for field in schema]
     metadata = {key: value for key, value in (schema.metadata or {}).items() if key != b"pandas"}
@@ -237,7 +237,7 @@ def normalized_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def with_facts(schema: pa.Schema, facts: Mapping[str, str]) -> dict[Any, Any] | None:
-    """Return the metadata of a schema with facts about the table added."""
+    """Return the metadata of a schema, with facts about the table added."""
     added = {META_PREFIX + key: str(value) for key, value in facts.items()}
     return {**(schema.metadata or {}), **{k.encode(): v for k, v in added.items()}} or None
 

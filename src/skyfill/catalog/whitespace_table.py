@@ -1,9 +1,8 @@
 """Text tables whose cells are separated by blanks, also IPAC and CDS tables, read by astropy."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +10,7 @@ import pyarrow as pa
 from skyfill.catalog.arrays import is_number, to_arrow
 from skyfill.catalog.column_info import ColumnInfo, described
 from skyfill.catalog.file_io import open_bytes
-from skyfill.catalog.format_contract import BatchWriter, Scan, chosen, sliced
+from skyfill.catalog.format_contract import Scan, chosen, sliced
 from skyfill.errors import CatalogError
 
 KIND = "text table"
@@ -36,13 +35,6 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
     ]
     batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
     return Scan(batch.schema, sliced(batch, batch_rows))
-
-
-@contextmanager
-def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
-    """Refuse: such a file keeps neither units nor text with blanks."""
-    raise CatalogError("tables separated by blanks cannot be written; write .ecsv or .csv")
-    yield
 
 
 def _layout(text: str) -> str:
