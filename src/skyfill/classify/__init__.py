@@ -7,6 +7,7 @@ from typing import Any
 _PUBLIC = {
     "CatalogClassifier": "skyfill.classify.classifier",
     "FlatForest": "skyfill.classify.forest",
+    "MixturePhotometry": "skyfill.classify.photometry",
     "Scorer": "skyfill.classify.scorer",
     "Scores": "skyfill.classify.scorer",
     "estimate_prior": "skyfill.classify.prior",

@@ -4,10 +4,13 @@ from skyfill.datasets.chandra import load_chandra
 from skyfill.datasets.debosscher import load_debosscher, load_debosscher_lightcurves
 from skyfill.datasets.eros import load_eros, load_eros_lightcurves
 from skyfill.datasets.field import (
+    CounterpartField,
     Field,
     join_by_truth,
+    simulate_crowded_field,
     simulate_field,
     simulate_training_set,
+    simulate_xray_field,
     write_field,
 )
 from skyfill.datasets.listing import DATASETS, dataset_files, dataset_state, load_dataset
@@ -19,6 +22,7 @@ from skyfill.datasets.store import find_file
 __all__ = [
     "DATASETS",
     "PAPER_FEATURES",
+    "CounterpartField",
     "Field",
     "dataset_files",
     "dataset_state",
@@ -36,7 +40,9 @@ __all__ = [
     "load_marks",
     "load_network",
     "load_sage_spec",
+    "simulate_crowded_field",
     "simulate_field",
     "simulate_training_set",
+    "simulate_xray_field",
     "write_field",
 ]

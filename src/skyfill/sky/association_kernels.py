@@ -128,10 +128,13 @@ def enumerate_sets(sources, firsts, start, members, log_e, log_rho, count_only):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def gather(i, frames, shapes, log_density, near, survey):  # type: ignore[no-untyped-def]
-    """Describe base object i and its candidates; say where those of each survey begin."""
+    """Describe base object i and its candidates; say where those of each survey begin.
+
+    `log_density` is that of field sources which a set of surveys sees, by the bits of the set.
+    """
     starts, rows, offsets = near
     vectors, survey_shapes = survey
-    n_surveys = log_density.shape[1]
+    n_surveys = starts.shape[0]
     firsts = np.zeros(n_surveys + 1, np.int64)
     for k in range(n_surveys):
         firsts[k + 1] = firsts[k] + starts[k, i + 1] - starts[k, i]
@@ -140,7 +143,13 @@ def gather(i, frames, shapes, log_density, near, survey):  # type: ignore[no-unt
     for k in range(n_surveys):
         for j in range(firsts[k + 1] - firsts[k]):
             at = offsets[k] + rows[starts[k, i] + j]
-            place(vectors[at], survey_shapes[at], log_density[i, k], frame, sources[firsts[k] + j])
+            place(
+                vectors[at],
+                survey_shapes[at],
+                log_density[i, 1 << k],
+                frame,
+                sources[firsts[k] + j],
+            )
     start = np.zeros(9)
     start[SXX], start[SXY], start[SYY] = shapes[i, 0], shapes[i, 1], shapes[i, 2]
     start[LOG_W] = shapes[i, 3]
@@ -153,7 +162,7 @@ def count_sets(first, last, frames, shapes, log_density, near, survey, counts): 
     """Count the associations of base objects first to last, "none" included."""
     nothing, none = np.empty((0, 1), np.int32), np.empty(0)
     for i in range(first, last):
-        if log_density.shape[1] == 1:
+        if len(near[0]) == 1:
             counts[i] = 1 + near[0][0, i + 1] - near[0][0, i]
         else:
             sources, firsts, start = gather(i, frames, shapes, log_density, near, survey)
@@ -173,7 +182,7 @@ def list_sets(  # type: ignore[no-untyped-def]
         enumerate_sets(sources, firsts, start, chosen, weight, log_rho, False)
         for a in range(len(weight)):
             weight[a] -= log_rho[a]
-        if firsts.size > 2 and rest > 0:
+        if firsts.size > 2 and len(sources) and rest > 0:
             _weigh_rest(sources, firsts, log_density[i], chosen, weight, rest)
         _name_rows(i, chosen, near)
 
@@ -187,12 +196,13 @@ def _weigh_rest(sources, firsts, log_density, chosen, weight, rest):  # type: ig
     enumerate_sets(sources, firsts, nothing, blocks, log_e, log_rho, False)
     several = np.zeros(n, np.bool_)
     for b in range(n):
-        sparsest = np.inf
+        code, size = 0, 0
         for k in range(firsts.size - 1):
             if blocks[b, k] >= 0:
-                several[b] = sparsest < np.inf
-                sparsest = min(sparsest, log_density[k])
-        log_e[b] += sparsest - log_rho[b]
+                code |= 1 << k
+                size += 1
+        several[b] = size > 1
+        log_e[b] += log_density[code] - log_rho[b]
     if rest == BY_SUM:
         weigh_rest_by_sum(chosen, blocks[several], log_e[several], firsts, weight)
     else:

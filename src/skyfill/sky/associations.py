@@ -13,12 +13,12 @@ from skyfill.sky.neighbors import Neighbors, find_neighbors
 from skyfill.sky.sphere import Floats, Rows, unit_vectors
 from skyfill.threads import map_threads
 
-__all__ = ["Associations", "Rest", "associate"]
-
 Rest = Literal["sum", "best", "ignore"]
 _REST = {"ignore": kernels.IGNORED, "best": kernels.BY_BEST, "sum": kernels.BY_SUM}
 # Candidates that one thread works on at a time.
 PART = 20_000
+# No set of surveys is so rare that a source which they see could not be of the field.
+LEAST_SHARE = 1e-3
 MOST_ASSOCIATIONS = 200_000_000
 
 
@@ -62,6 +62,7 @@ def associate(
     radius_arcsec: Sequence[float | Floats],
     *,
     rest: Rest = "sum",
+    field_sets: Floats | None = None,
 ) -> Associations:
     """List every association within the radius of each base object and weigh it by position.
 
@@ -78,6 +79,9 @@ def associate(
         With two surveys or more, sources outside an association may still be one object among
         themselves. ``sum`` weighs all ways to group them, ``best`` the likeliest set alone as
         Salvato et al. (2018) do, ``ignore`` takes them for strangers.
+    field_sets : array of shape (2**k,), optional
+        How many field sources each set of surveys sees (bit k of the index for survey k). Without
+        it, and for ``best``, every source of a survey is thought to be in all denser ones.
 
     Examples
     --------
@@ -91,12 +95,36 @@ def associate(
     density = np.asarray(density, dtype=np.float64)
     if not np.all(density > 0):
         raise CatalogError("a density is 0 or negative; give the area that each survey covers")
-    log_density = np.ascontiguousarray(np.broadcast_to(np.log(density), (len(base), len(surveys))))
+    log_density = np.broadcast_to(np.log(density), (len(base), len(surveys)))
+    by_set = _density_of_sets(log_density, field_sets if rest == "sum" else None)
     near = [
         find_neighbors((base.ra_deg, base.dec_deg), (s.ra_deg, s.dec_deg), radius)
         for s, radius in zip(surveys, radius_arcsec, strict=True)
     ]
-    return _list(base, surveys, log_density, near, _REST[rest])
+    return _list(base, surveys, by_set, near, _REST[rest])
+
+
+def _density_of_sets(log_density: Floats, field_sets: Floats | None) -> Floats:
+    """Log density of field sources that each set of surveys sees and the others do not.
+
+    It is the density of the sparsest survey of the set, times the share of its sources that are
+    seen by just this set.
+    """
+    n, n_surveys = log_density.shape
+    out = np.zeros((n, 1 << n_surveys))
+    for code in range(1, 1 << n_surveys):
+        members = np.flatnonzero((code >> np.arange(n_surveys)) & 1)
+        out[:, code] = log_density[:, members].min(axis=1)
+        if field_sets is not None and n_surveys > 1:
+            sparsest = members[np.argmin(np.mean(log_density[:, members], axis=0))]
+            out[:, code] += np.log(_share(field_sets, code, int(sparsest)))
+    return out
+
+
+def _share(field_sets: Floats, code: int, k: int) -> float:
+    """Share of the sources of survey k that just this set of surveys sees."""
+    inside = ((np.arange(len(field_sets)) >> k) & 1).astype(bool)
+    return max(float(field_sets[code] / max(field_sets[inside].sum(), 1)), LEAST_SHARE)
 
 
 def _list(

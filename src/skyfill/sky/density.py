@@ -8,8 +8,6 @@ from scipy.spatial import cKDTree
 from skyfill.errors import CatalogError
 from skyfill.sky.sphere import ARCSEC, Floats, arcsec_of_chord, unit_vectors
 
-__all__ = ["density_of_area", "local_density"]
-
 ARCSEC2_PER_DEG2 = 3600.0**2
 WHOLE_SKY_DEG2 = 360.0**2 / math.pi
 # Neighbors that a local density is measured with: its error is a tenth of it.

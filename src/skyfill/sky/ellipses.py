@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from skyfill.errors import CatalogError
 from skyfill.sky.sphere import Floats
 
-__all__ = ["Sources", "circles", "ellipses"]
-
 
 @dataclass(frozen=True)
 class Sources:

@@ -6,8 +6,6 @@ from scipy.optimize import minimize
 from skyfill.errors import CatalogError
 from skyfill.sky.sphere import Floats
 
-__all__ = ["fit_error"]
-
 # Fewer pairs that stand out from chance do not give an error.
 LEAST_PAIRS = 10.0
 LARGEST_EXPONENT = 35.0

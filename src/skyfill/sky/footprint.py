@@ -1,5 +1,6 @@
 """The area that a survey covers, as a multi-order coverage map (MOC)."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,11 @@ class Footprint:
     """
 
     moc: Any
+
+    @property
+    def area_deg2(self) -> float:
+        """Covered area in square degrees."""
+        return float(self.moc.sky_fraction) * 360.0**2 / math.pi
 
     def covers(self, ra_deg: Floats, dec_deg: Floats) -> np.ndarray:
         """Select the positions that are covered; a row without a position is not.

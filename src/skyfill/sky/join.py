@@ -97,13 +97,20 @@ def join_surveys(
     >>> joined.numbers("sep_wise").round(3), report.matched
     (array([[3.6]]), 1)
     """
-    _check_names(base, surveys)
+    check_names(base, surveys)
     by_position = any(survey.key is None for survey in surveys)
     places = positions or (read_positions(base) if by_position else None)
+    matches = (_match(base, places, survey, rules) for survey in surveys)
+    return join_matches(base, surveys, matches)
+
+
+def join_matches(
+    base: Table, surveys: Sequence[Survey], matches: Iterable[SurveyMatch]
+) -> tuple[Table, tuple[MatchReport, ...]]:
+    """Put the matched rows of each survey beside those of the base; see `join_surveys`."""
     table, rows = base, np.arange(len(base))
     reports = []
-    for survey in surveys:
-        found = _match(base, places, survey, rules)
+    for survey, found in zip(surveys, matches, strict=True):
         repeats, partners, separations = _spread(rows, found.matches)
         if len(repeats) > len(rows):
             table, rows = Table(table.arrow.take(repeats)), rows[repeats]
@@ -119,7 +126,8 @@ def _match(base: Table, places: Positions | None, survey: Survey, rules: MatchRu
     return match_survey(places or read_positions(base), survey, rules)
 
 
-def _check_names(base: Table, surveys: Iterable[Survey]) -> None:
+def check_names(base: Table, surveys: Iterable[Survey]) -> None:
+    """Refuse surveys whose columns would take the names of others."""
     owners = dict.fromkeys(base.names, "the base")
     for survey in surveys:
         if not survey.name.strip():
@@ -200,7 +208,8 @@ def _beside(table: Table, other: Table) -> Table:
 def _with_facts(
     table: Table, survey: Survey, found: SurveyMatch, *, rows: Rows, separations: np.ndarray
 ) -> Table:
-    name, how = survey.name, f"within {survey.radius_arcsec:g} arcsec"
+    name, reach = survey.name, survey.radius_arcsec
+    how = f"within {reach:g} arcsec" if reach else "within 5 standard deviations"
     if survey.key is not None:
         how, separations = f"by {survey.key}", np.full(len(rows), np.nan)
     after = " after the offset was removed" if found.report.offset else ""

@@ -10,8 +10,6 @@ from skyfill.sky.neighbor_kernels import search_strips
 from skyfill.sky.sphere import ARCSEC, ROUNDING, Floats, Rows, unit_vectors
 from skyfill.threads import map_rows
 
-__all__ = ["Neighbors", "find_neighbors"]
-
 MOST_PAIRS = 200_000_000
 MOST_STRIPS = 1_000_000
 # Compiled loops read degrees: a little more than the radius, then the chord decides.

@@ -7,8 +7,6 @@ from skyfill.sky.associations import Associations
 from skyfill.sky.rest_kernels import find_root
 from skyfill.sky.sphere import Floats, Rows
 
-__all__ = ["choose_one_to_one"]
-
 # Associations below this probability make no objects rivals, and are no second choice.
 LEAST_P = 1e-3
 # Rival objects are decided exactly up to this number, and up to so many steps; else from the

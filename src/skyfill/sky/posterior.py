@@ -8,27 +8,46 @@ from numba import njit
 from skyfill.sky.associations import Associations
 from skyfill.sky.sphere import Floats, Rows
 
-__all__ = ["Completeness", "Counterparts", "fit_completeness", "probabilities", "summarize"]
-
 # Between no counterpart at all and one for every object, EM may end at the edge but not beyond.
 MOST_COMPLETE, LEAST_COMPLETE = 0.9999, 1e-4
-MOST_ROUNDS, SETTLED = 500, 1e-6
+MOST_ROUNDS, SETTLED, FITTING_ROUNDS = 500, 1e-6, 20
 # A rival has at least this share of the probability of the best association.
 RIVAL_SHARE = 0.5
 
 
-def probabilities(
-    found: Associations, completeness: Floats, log_ratio: Floats | None = None
-) -> Floats:
-    """Posterior probability of each association; those of one base object sum to one.
-
-    An association has the prior odds ``c / (1 - c)`` for each survey in it. (The priors of Salvato
-    et al. 2018 leave out the 1 - c: their completeness c is ``c / (1 + c)`` here.)
+def pattern_shares(completeness: Floats) -> Floats:
+    """Share of the base objects with counterparts in each set of surveys, if those are independent.
 
     Parameters
     ----------
     completeness : array of shape (k,)
-        Share of the base objects that have a counterpart in each survey.
+
+    Returns
+    -------
+    array of shape (2**k,)
+        Bit k of the index tells whether survey k is in the set.
+
+    Examples
+    --------
+    >>> pattern_shares(np.array([0.9, 0.5])).round(2)
+    array([0.05, 0.45, 0.05, 0.45])
+    """
+    c = np.clip(completeness, LEAST_COMPLETE, MOST_COMPLETE)
+    bits = (np.arange(1 << len(c))[:, None] >> np.arange(len(c))) & 1
+    return np.asarray(np.prod(np.where(bits, c, 1 - c), axis=1))
+
+
+def probabilities(found: Associations, shares: Floats, log_ratio: Floats | None = None) -> Floats:
+    """Posterior probability of each association; those of one base object sum to one.
+
+    With one survey of completeness c the prior odds of a counterpart are ``c / (1 - c)``. (The
+    priors of Salvato et al. 2018 leave out the 1 - c: their c is ``c / (1 + c)`` here.)
+
+    Parameters
+    ----------
+    shares : array of shape (k,) or (2**k,)
+        Share of the base objects that have a counterpart in each survey, or in each set of surveys
+        (see `pattern_shares`).
     log_ratio : array of shape (m,), optional
         Log likelihood ratio from other evidence, photometry for instance; 0 for "none".
 
@@ -38,22 +57,21 @@ def probabilities(
     >>> probabilities(found, np.array([0.5]))
     array([0.2, 0.8])
     """
-    c = np.clip(completeness, LEAST_COMPLETE, MOST_COMPLETE)
+    patterns = pattern_shares(shares) if len(shares) == found.rows.shape[1] else shares
     weight = found.log_weight if log_ratio is None else found.log_weight + log_ratio
-    out = np.empty(len(found))
-    _normalize(found.starts, found.rows, weight, np.log(c / (1 - c)), out)
+    out, sums = np.empty(len(found)), np.zeros(len(patterns))
+    everyone = np.ones(found.n_base, dtype=bool)
+    _normalize(found.starts, found.rows, weight, np.log(patterns), everyone, out, sums)
     return out
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _normalize(starts, rows, log_weight, log_odds, out):  # type: ignore[no-untyped-def]
+def _normalize(starts, rows, log_weight, log_prior, counted, out, sums):  # type: ignore[no-untyped-def] # noqa: PLR0913, PLR0917
+    """Write probabilities; add those of each set of surveys to `sums`."""
     for i in range(starts.size - 1):
         highest = -np.inf
         for a in range(starts[i], starts[i + 1]):
-            out[a] = log_weight[a]
-            for k in range(log_odds.size):
-                if rows[a, k] >= 0:
-                    out[a] += log_odds[k]
+            out[a] = log_weight[a] + log_prior[_pattern(rows, a)]
             highest = max(highest, out[a])
         total = 0.0
         for a in range(starts[i], starts[i + 1]):
@@ -61,13 +79,32 @@ def _normalize(starts, rows, log_weight, log_odds, out):  # type: ignore[no-unty
             total += out[a]
         for a in range(starts[i], starts[i + 1]):
             out[a] /= total
+            if counted[i]:
+                sums[_pattern(rows, a)] += out[a]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _pattern(rows, a):  # type: ignore[no-untyped-def]
+    code = 0
+    for k in range(rows.shape[1]):
+        code |= (rows[a, k] >= 0) << k
+    return code
 
 
 @dataclass(frozen=True)
 class Completeness:
-    """Share of the base objects with a counterpart in each survey, as EM found it."""
+    """Share of the base objects with a counterpart, as EM found it.
+
+    Attributes
+    ----------
+    shares : array of shape (k,)
+        In each survey.
+    patterns : array of shape (2**k,)
+        In each set of surveys: an object that one survey has is more often in another.
+    """
 
     shares: Floats
+    patterns: Floats
     n_iter: int
     converged: bool
 
@@ -77,14 +114,16 @@ def fit_completeness(
     log_ratio: Floats | None = None,
     *,
     covered: np.ndarray | None = None,
-    start: float = 0.5,
+    stated: Floats | None = None,
 ) -> Completeness:
-    """Estimate by EM which share of the base objects has a counterpart in each survey.
+    """Estimate by EM which share of the base objects has a counterpart in each set of surveys.
 
     Parameters
     ----------
     covered : boolean array of shape (n, k), optional
-        Which base objects each survey covers; the others do not count.
+        Which base objects each survey covers; only those that all of them cover count.
+    stated : array of shape (k,), optional
+        Shares that are known; NaN where they are not. The sets of surveys are scaled to them.
 
     Examples
     --------
@@ -94,19 +133,42 @@ def fit_completeness(
     array([0.5])
     """
     n_surveys = found.rows.shape[1]
-    seen = np.ones((found.n_base, n_surveys), bool) if covered is None else covered
-    n_covered = np.maximum(seen.sum(axis=0), 1)
-    member = [
-        np.flatnonzero((found.rows[:, k] >= 0) & seen[found.base, k]) for k in range(n_surveys)
-    ]
-    shares = np.full(n_surveys, start)
-    for n_iter in range(1, MOST_ROUNDS + 1):
-        p = probabilities(found, shares, log_ratio)
-        last, shares = shares, np.array([p[rows].sum() for rows in member]) / n_covered
-        shares = np.clip(shares, LEAST_COMPLETE, MOST_COMPLETE)
-        if np.max(np.abs(shares - last), initial=0.0) < SETTLED:
-            return Completeness(shares, n_iter, converged=True)
-    return Completeness(shares, MOST_ROUNDS, converged=False)
+    known = np.full(n_surveys, np.nan) if stated is None else stated
+    counted = np.ones(found.n_base, bool) if covered is None else covered.all(axis=1)
+    weight = found.log_weight if log_ratio is None else found.log_weight + log_ratio
+    patterns = pattern_shares(np.where(np.isnan(known), 0.5, known))
+    n_iter, converged, out = 0, bool(np.isfinite(known).all()), np.empty(len(found))
+    while not converged and n_iter < MOST_ROUNDS:
+        n_iter += 1
+        sums = np.zeros(len(patterns))
+        _normalize(found.starts, found.rows, weight, np.log(patterns), counted, out, sums)
+        last, patterns = (
+            patterns,
+            _scaled((sums + LEAST_COMPLETE) / (sums + LEAST_COMPLETE).sum(), known),
+        )
+        converged = bool(np.max(np.abs(patterns - last)) < SETTLED)
+    return Completeness(_margins(patterns, n_surveys), patterns, n_iter, converged)
+
+
+def _members(n_patterns: int, n_surveys: int) -> np.ndarray:
+    return ((np.arange(n_patterns)[:, None] >> np.arange(n_surveys)) & 1).astype(bool)
+
+
+def _margins(patterns: Floats, n_surveys: int) -> Floats:
+    return np.asarray(patterns @ _members(len(patterns), n_surveys))
+
+
+def _scaled(patterns: Floats, known: Floats) -> Floats:
+    """Scale the shares of sets of surveys until those of single surveys are the stated ones."""
+    members = _members(len(patterns), len(known))
+    stated = np.flatnonzero(np.isfinite(known))
+    for _ in range(FITTING_ROUNDS if stated.size else 0):
+        for k in stated:
+            wanted = np.clip(known[k], LEAST_COMPLETE, MOST_COMPLETE)
+            inside = patterns[members[:, k]].sum()
+            factor = np.where(members[:, k], wanted / inside, (1 - wanted) / (1 - inside))
+            patterns = patterns * factor
+    return patterns
 
 
 @dataclass(frozen=True)

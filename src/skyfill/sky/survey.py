@@ -10,6 +10,7 @@ from skyfill.catalog import Table
 from skyfill.catalog.file_io import naming
 from skyfill.sky.footprint import Footprint
 from skyfill.sky.matching import Keep, Matches, match_positions, nearest_arcsec
+from skyfill.sky.position_errors import PositionError
 from skyfill.sky.positions import PositionColumns, Positions, read_positions
 from skyfill.sky.shifts import Chance, Offset, count_chance_matches, fit_offset, shifted
 
@@ -46,6 +47,7 @@ class Survey:
         Suffix of its columns in the joined table.
     table : Table
     radius_arcsec : float
+        With probabilities 0 leaves it to the position errors.
     position : PositionColumns, optional
         By default found in the table.
     epoch : float, optional
@@ -54,6 +56,13 @@ class Survey:
         Distinguishes `uncovered` from `unmatched`.
     key : str, optional
         Column of identifiers shared with the base: join by it, not by position.
+    error : PositionError, optional
+        For probabilities: how uncertain its positions are; found in the table where not given.
+    area_deg2 : float, optional
+        For probabilities: area that it covers evenly; else that of the footprint, else densities
+        are measured around each object.
+    completeness : float, optional
+        For probabilities: share of the base objects that have a counterpart in it; else estimated.
     """
 
     name: str
@@ -63,6 +72,9 @@ class Survey:
     epoch: float | None = None
     footprint: Footprint | None = None
     key: str | None = None
+    error: PositionError | None = None
+    area_deg2: float | None = None
+    completeness: float | None = None
 
     def positions(self) -> Positions:
         """Read the positions; an error names the survey."""

@@ -11,15 +11,23 @@ from skyfill.datasets.field.simulate import (
     simulate_training_set,
 )
 from skyfill.datasets.field.write import write_field
+from skyfill.datasets.field.xray import (
+    CounterpartField,
+    simulate_crowded_field,
+    simulate_xray_field,
+)
 
 __all__ = [
     "CLASSES",
     "SURVEYS",
     "TRAINING_COUNTS",
+    "CounterpartField",
     "Field",
     "Polygons",
     "join_by_truth",
+    "simulate_crowded_field",
     "simulate_field",
     "simulate_training_set",
+    "simulate_xray_field",
     "write_field",
 ]

@@ -1,0 +1,123 @@
+"""Counterparts with a probability: position first, then photometry, in rounds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from skyfill.sky.associations import Associations, Rest
+from skyfill.sky.elsewhere import count_sets, group_elsewhere
+from skyfill.sky.field import Field
+from skyfill.sky.one_to_one import choose_one_to_one
+from skyfill.sky.posterior import (
+    Completeness,
+    Counterparts,
+    fit_completeness,
+    probabilities,
+    summarize,
+)
+from skyfill.sky.sphere import Floats
+
+ROUNDS = 3
+
+Ratio = Callable[[Associations], Floats]
+
+
+class Photometry(Protocol):
+    """Evidence besides positions, learned from the associations themselves."""
+
+    def learn(self, found: Associations, p: Floats) -> Ratio:
+        """Learn from associations of these probabilities; give a log likelihood ratio of any."""
+
+
+@dataclass(frozen=True)
+class CounterpartRules:
+    """How counterparts are found.
+
+    Parameters
+    ----------
+    one_to_one : bool
+        No source is the counterpart of two objects.
+    rest : {"sum", "best", "ignore"}
+        See `associate`.
+    p_any : float
+        Objects below this probability of any counterpart count as having none.
+    rounds : int
+        How often photometry is learned anew from the probabilities that it gave.
+    """
+
+    one_to_one: bool = True
+    rest: Rest = "sum"
+    p_any: float = 0.5
+    rounds: int = ROUNDS
+
+
+@dataclass(frozen=True)
+class Found:
+    """Associations, their probabilities and the best of each object.
+
+    Attributes
+    ----------
+    associations : Associations
+    p : array of shape (m,)
+        Probabilities; those of an object sum to one.
+    best : Counterparts
+    completeness : array of shape (k,)
+        Share of the objects with a counterpart in each survey.
+    patterns : array of shape (2**k,)
+        Share of the objects with counterparts in just each set of surveys.
+    ratio : callable or None
+        Photometric log likelihood ratio of associations, as learned.
+    """
+
+    associations: Associations
+    p: Floats
+    best: Counterparts
+    completeness: Floats
+    patterns: Floats
+    ratio: Ratio | None = field(default=None, repr=False)
+
+
+def find_counterparts(
+    there: Field, rules: CounterpartRules, photometry: Photometry | None = None
+) -> Found:
+    """Give every association a probability, and each object its best one.
+
+    Position comes first; photometry, where given, is learned from the probabilities so far and
+    changes them, for some rounds. Completeness that nobody states is estimated in each round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skyfill.sky.ellipses import Sources, circles
+    >>> x = Sources(np.array([10.0]), np.array([0.0]), circles([1.0]))
+    >>> o = Sources(np.array([10.0002]), np.zeros(1), circles([0.1]))
+    >>> one = np.ones((1, 1))
+    >>> spot = Field(x, (o,), 1e-4 * one, 5 * one, one > 0, np.array([0.9]), (None,), ("o",))
+    >>> find_counterparts(spot, CounterpartRules()).best.p_any.round(4)
+    array([0.9999])
+    """
+    there = with_sets(there, rules)
+    found = there.associate(rules.rest)
+    fitted, p = _settle(there, found, None)
+    ratio: Ratio | None = None
+    for _ in range(rules.rounds if photometry else 0):
+        ratio = photometry.learn(found, p)  # type: ignore[union-attr]
+        fitted, p = _settle(there, found, ratio(found))
+    chosen = choose_one_to_one(found, p) if rules.one_to_one else None
+    best = summarize(found, p, chosen)
+    return Found(found, p, best, fitted.shares, fitted.patterns, ratio)
+
+
+def with_sets(there: Field, rules: CounterpartRules) -> Field:
+    """Count the field sources that each set of surveys sees, where the rules need it."""
+    if len(there.surveys) == 1 or rules.rest != "sum" or there.sets is not None:
+        return there
+    return replace(there, sets=count_sets(group_elsewhere(there)))
+
+
+def _settle(
+    there: Field, found: Associations, log_ratio: Floats | None
+) -> tuple[Completeness, Floats]:
+    """Completeness of each survey, as stated or by EM, and the probabilities it gives."""
+    fitted = fit_completeness(found, log_ratio, covered=there.covered, stated=there.completeness)
+    return fitted, probabilities(found, fitted.patterns, log_ratio)
