@@ -150,7 +150,7 @@ def test_mission_8_forests_trained_once_fill_new_rows(curve):
 def test_rounds_stop_when_the_change_grows(curve, monkeypatch):
     _, gaps = curve
     changes = iter([5.0, 3.0, 4.0, 0.0])
-    monkeypatch.setattr("skyfill.impute.forest._change", lambda *_: next(changes))
+    monkeypatch.setattr("skyfill.impute.missforest._change", lambda *_: next(changes))
     assert ForestImputer(5, random_state=0).fit(gaps).n_iter_ == 2
 
 

@@ -19,7 +19,7 @@ from skyfill.classify.views import VIEWS, Array
 from skyfill.errors import DataError
 from skyfill.impute import NetworkImputer
 from skyfill.impute._inputs import check_learnable, validated
-from skyfill.impute.independent_mixtures import as_generator
+from skyfill.impute.base import as_generator
 
 
 class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,15 +1,18 @@
-"""What all imputers share: the scikit-learn contract around two methods."""
+"""What imputers share: the contract of scikit-learn around two methods, and distributions."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skyfill.impute._inputs import Array, check_learnable, validated
+from skyfill.network import Posterior
 
 
 class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -61,6 +64,47 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
+
+
+class DistributionImputer(Imputer):
+    """Base of imputers that give every gap a distribution.
+
+    A subclass also writes ``_posterior(X)``, ``_quantiles(X, levels)`` and
+    ``_draws(X, n_draws, rng)``, for float64 arrays with NaN for gaps.
+    """
+
+    def posterior(self, X: Any) -> Posterior:
+        """Mean and standard deviation of each cell; a seen cell is itself, with 0."""
+        return self._posterior(self._new_rows(X))
+
+    def quantiles(self, X: Any, levels: Sequence[float]) -> Array:
+        """Quantiles of each cell, of shape (len(levels), n, p); a seen cell is itself."""
+        return self._quantiles(self._new_rows(X), levels)
+
+    def interval(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
+        """Central interval of each cell that holds the share `level` of its distribution."""
+        low, high = self.quantiles(X, [0.5 - level / 2, 0.5 + level / 2])
+        return low, high
+
+    def sample(self, X: Any, n_draws: int = 1, *, random_state: Any = None) -> Array:
+        """Draw completed tables, of shape (n_draws, n, p); seen cells stay as they are."""
+        return self._draws(self._new_rows(X), n_draws, as_generator(random_state))
+
+    def _posterior(self, X: Array) -> Posterior:
+        raise NotImplementedError
+
+    def _quantiles(self, X: Array, levels: Sequence[float]) -> Array:
+        raise NotImplementedError
+
+    def _draws(self, X: Array, n_draws: int, rng: np.random.Generator) -> Array:
+        raise NotImplementedError
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Give NumPy's generator for scikit-learn's `random_state`."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31))
 
 
 @dataclass(frozen=True, eq=False)

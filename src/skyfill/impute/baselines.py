@@ -1,4 +1,4 @@
-"""Independent univariate Gaussian mixtures: the paper's baseline."""
+"""Baselines: the column mean, k nearest neighbors, and independent mixtures (the paper's)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,78 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from skyfill.errors import DataError
 from skyfill.impute._inputs import Array
-from skyfill.impute.base import Imputer, Scale
+from skyfill.impute.base import DistributionImputer, Imputer, Scale, as_generator
 from skyfill.network import Posterior
 from skyfill.network.single.univariate import MAX_COMPONENTS, UnivariateMixture, fit_univariate
 
 STRATEGIES = ("mean", "sample")
 
 
-class GaussianMixtureImputer(Imputer):
+class MeanImputer(Imputer):
+    """Fill gaps with the mean of the column's seen values in the training set.
+
+    Attributes
+    ----------
+    mean_ : array of shape (p,)
+
+    Examples
+    --------
+    >>> MeanImputer().fit([[1.0], [3.0]]).transform([[float("nan")]])
+    array([[2.]])
+    """
+
+    def _fit(self, X: Array) -> None:
+        self.mean_ = Scale.of(X).center
+
+    def _fill(self, X: Array) -> Array:
+        return np.broadcast_to(self.mean_, X.shape)
+
+
+class NeighborsImputer(Imputer):
+    """Fill a gap with the weighted mean of the nearest training rows that have the value.
+
+    Distances are Euclidean over the columns that both rows have, in standard units; weights are
+    inverse distances (Troyanskaya et al. 2001, Bioinformatics 17, 520). A row that shares no seen
+    column with any other gets column means.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        The authors found 10 to 20 to be best.
+
+    Attributes
+    ----------
+    scale_ : Scale
+        Center and spread of the columns.
+    neighbors_ : sklearn.impute.KNNImputer
+        The search in standard units; it keeps the training set.
+
+    Examples
+    --------
+    >>> rows = [[1.0, 10.0], [2.0, 20.0], [9.0, 90.0]]
+    >>> NeighborsImputer(1).fit(rows).transform([[2.1, float("nan")]])
+    array([[ 2.1, 20. ]])
+    """
+
+    def __init__(self, n_neighbors: int = 15) -> None:
+        self.n_neighbors = n_neighbors
+
+    def _fit(self, X: Array) -> None:
+        from sklearn.impute import KNNImputer
+
+        self.scale_ = Scale.of(X)
+        search = KNNImputer(n_neighbors=self.n_neighbors, weights="distance")
+        self.neighbors_ = search.fit(self.scale_.standard(X))
+
+    def _fill(self, X: Array) -> Array:
+        found = np.asarray(self.neighbors_.transform(self.scale_.standard(X)))
+        return self.scale_.restored(found)
+
+
+class GaussianMixtureImputer(DistributionImputer):
     """Fill each column from a Gaussian mixture of its own seen values, whatever the others say.
 
     The baseline of Pichara & Protopapas (2013). The number of components is the one that BIC
@@ -73,31 +133,21 @@ class GaussianMixtureImputer(Imputer):
 
     def _fill(self, X: Array) -> Array:
         if self.strategy == "sample":
-            return np.asarray(self._draws(X, 1, self.random_state)[0])
+            return np.asarray(self._draws(X, 1, as_generator(self.random_state))[0])
         return np.broadcast_to([mixture.mean for mixture in self.mixtures_], X.shape)
 
-    def posterior(self, X: Any) -> Posterior:
-        """Mean and standard deviation of each cell; a seen cell is itself, with 0."""
-        numbers = self._new_rows(X)
-        lost = np.isnan(numbers)
-        mean = np.where(lost, [mixture.mean for mixture in self.mixtures_], numbers)
+    def _posterior(self, X: Array) -> Posterior:
+        lost = np.isnan(X)
+        mean = np.where(lost, [mixture.mean for mixture in self.mixtures_], X)
         return Posterior(mean, np.where(lost, [mixture.sd for mixture in self.mixtures_], 0.0))
 
-    def quantiles(self, X: Any, levels: Sequence[float]) -> Array:
-        """Quantiles of each cell, of shape (len(levels), n, p); a seen cell is itself."""
-        numbers = self._new_rows(X)
+    def _quantiles(self, X: Array, levels: Sequence[float]) -> Array:
         of_columns = np.array([[m.quantile(level) for m in self.mixtures_] for level in levels])
-        return np.where(np.isnan(numbers), of_columns[:, None, :], numbers)
+        return np.where(np.isnan(X), of_columns[:, None, :], X)
 
-    def interval(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
-        """Central interval of each cell that holds the share `level` of its distribution."""
-        low, high = self.quantiles(X, [0.5 - level / 2, 0.5 + level / 2])
-        return low, high
-
-    def sample(self, X: Any, n_draws: int = 1, *, random_state: Any = None) -> Array:
-        """Draw completed tables, of shape (n_draws, n, p); seen cells stay as they are."""
-        numbers = self._new_rows(X)
-        return np.where(np.isnan(numbers), self._draws(numbers, n_draws, random_state), numbers)
+    def _draws(self, X: Array, n_draws: int, rng: np.random.Generator) -> Array:
+        columns = [mixture.draw((n_draws, len(X)), rng) for mixture in self.mixtures_]
+        return np.where(np.isnan(X), np.stack(columns, axis=-1), X)
 
     def logpdf(self, X_true: Any, X_gaps: Any) -> Array:
         """Log density of each gap of `X_gaps` at its true value; NaN for seen cells."""
@@ -105,18 +155,6 @@ class GaussianMixtureImputer(Imputer):
         density = [m.logpdf(column) for m, column in zip(self.mixtures_, true.T, strict=True)]
         return np.where(np.isnan(gaps), np.transpose(density), np.nan)
 
-    def _draws(self, X: Array, n_draws: int, random_state: Any) -> Array:
-        rng = as_generator(random_state)
-        columns = [mixture.draw((n_draws, len(X)), rng) for mixture in self.mixtures_]
-        return np.stack(columns, axis=-1)
-
 
 def _fit_column(column: Array, rng: np.random.Generator, max_components: int) -> UnivariateMixture:
     return fit_univariate(column[~np.isnan(column)], rng, max_components)
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Give NumPy's generator for scikit-learn's `random_state`."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    return np.random.default_rng(check_random_state(random_state).randint(2**31))

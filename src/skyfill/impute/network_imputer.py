@@ -6,14 +6,15 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from skyfill.errors import ConvergenceWarning
 from skyfill.impute._inputs import Array
-from skyfill.impute.base import Imputer
-from skyfill.impute.independent_mixtures import as_generator
+from skyfill.impute.base import DistributionImputer, as_generator
 from skyfill.network import Posterior, learn_mixture
 
 
-class NetworkImputer(Imputer):
+class NetworkImputer(DistributionImputer):
     """Fill gaps with the posterior of mixtures of Bayesian networks.
 
     Columns are mapped to normal scores; several mixtures of Gaussian networks are fitted by EM to
@@ -53,7 +54,6 @@ class NetworkImputer(Imputer):
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> V = rng.normal(18, 1, 300)
     >>> X = np.column_stack([V, V - 0.8 + rng.normal(0, 0.1, 300)])
@@ -102,22 +102,14 @@ class NetworkImputer(Imputer):
     def _fill(self, X: Array) -> Array:
         return self.network_.posterior(X).mean
 
-    def posterior(self, X: Any) -> Posterior:
-        """Mean and standard deviation of each cell; a seen cell is itself, with 0."""
-        return self.network_.posterior(self._new_rows(X))
+    def _posterior(self, X: Array) -> Posterior:
+        return self.network_.posterior(X)
 
-    def quantiles(self, X: Any, levels: Sequence[float]) -> Array:
-        """Quantiles of each cell, of shape (len(levels), n, p); a seen cell is itself."""
-        return self.network_.quantiles(self._new_rows(X), levels)
+    def _quantiles(self, X: Array, levels: Sequence[float]) -> Array:
+        return self.network_.quantiles(X, levels)
 
-    def interval(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
-        """Central interval of each cell that holds the share `level` of its distribution."""
-        low, high = self.quantiles(X, [0.5 - level / 2, 0.5 + level / 2])
-        return low, high
-
-    def sample(self, X: Any, n_draws: int = 1, *, random_state: Any = None) -> Array:
-        """Draw completed tables, of shape (n_draws, n, p); the gaps of a row are drawn jointly."""
-        return self.network_.draws(self._new_rows(X), n_draws, as_generator(random_state))
+    def _draws(self, X: Array, n_draws: int, rng: np.random.Generator) -> Array:
+        return self.network_.draws(X, n_draws, rng)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row's seen cells, per unit of normal score."""
