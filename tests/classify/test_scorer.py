@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skyfill.classify.calibration import Calibration, fit_calibration
+from skyfill.classify.class_calibration import Calibration, fit_calibration
 from skyfill.classify.outlier import fit_outlier_rule
 from skyfill.classify.prior import estimate_prior, shift_prior
 from skyfill.classify.scorer import Scorer, entropy_bits

@@ -11,7 +11,7 @@ from skyfill.report.candidates import Selection, evidence, name_evidence, with_e
 from skyfill.report.published_lists import (
     Published,
     Search,
-    check_names,
+    check_list_names,
     choose_key,
     missing_entries,
     report_on,
@@ -189,7 +189,7 @@ def test_mistakes_are_named():
         Selection("QSO", 80)
     twice = Published("old", results(), "ID")
     with pytest.raises(CatalogError, match="two lists are called 'old'"):
-        check_names([twice, twice])
+        check_list_names([twice, twice])
 
 
 def test_metadata_of_the_results_stays():

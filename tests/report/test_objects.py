@@ -8,7 +8,7 @@ from skyfill.errors import CatalogError
 from skyfill.report import read_results
 from skyfill.report.gaps import count_gaps
 from skyfill.report.objects import export_objects, gather_results
-from skyfill.report.packing import unpack
+from skyfill.report.page_data import unpack
 
 from .conftest import CLASSES
 

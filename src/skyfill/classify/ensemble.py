@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyfill.classify.calibration import Calibration, fit_calibration, no_calibration
+from skyfill.classify.class_calibration import Calibration, fit_calibration, no_calibration
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.outlier import fit_outlier_rule
 from skyfill.classify.scorer import Member, Scorer

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skyfill.classify.forest_layout import Packed, Trees, pack
+from skyfill.classify.forest_layout import Packed, Trees, pack_trees
 from skyfill.errors import DataError
 from skyfill.threads import map_rows
 
@@ -87,7 +87,7 @@ class FlatForest(Trees):
     @cached_property
     def packed(self) -> Packed:
         """The trees as the compiled kernels want them."""
-        return pack(self)
+        return pack_trees(self)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give the arrays for a model file."""

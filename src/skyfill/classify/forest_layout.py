@@ -121,7 +121,7 @@ class Strike:
         total += sums.transpose(0, 2, 1).reshape(-1, n_totals)[:n]
 
 
-def pack(trees: Trees) -> Packed:
+def pack_trees(trees: Trees) -> Packed:
     """Pack checked trees; ValueError where one is too deep."""
     split = trees.feature >= 0
     cuts, cut_starts, rank = _cut(trees, split)

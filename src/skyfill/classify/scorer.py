@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skyfill.classify.calibration import KINDS, Calibration
+from skyfill.classify.class_calibration import KINDS, Calibration
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.outlier import OutlierRule, check_rule
 from skyfill.classify.prior import shift_prior

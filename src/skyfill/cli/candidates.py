@@ -113,7 +113,7 @@ def _gather(given: Mapping[str, Any]) -> tuple[Selection, list[Search]]:
 def _searches(results: Table, given: Mapping[str, Any]) -> list[Search]:
     from skyfill.catalog import read_table
     from skyfill.errors import CatalogError
-    from skyfill.report.published_lists import Published, Search, check_names, choose_key
+    from skyfill.report.published_lists import Published, Search, check_list_names, choose_key
 
     names = [path.name.split(".")[0] for path in given["lists"]]
     where = _positions(given["positions"], names)
@@ -129,7 +129,7 @@ def _searches(results: Table, given: Mapping[str, Any]) -> list[Search]:
             both = f"--compare {path} with {given['results']}"
             raise CatalogError(f"{both}: no identifier that both have, or {error}") from None
         searches.append(search)
-    check_names(lists)
+    check_list_names(lists)
     return searches
 
 

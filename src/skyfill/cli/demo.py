@@ -71,7 +71,7 @@ def command(
     _say_what_next(output, sum(times.values()))
 
 
-def _run(root: click.Context, step: Step, *, quiet: bool) -> None:
+def _run(root: click.Context, step: DemoStep, *, quiet: bool) -> None:
     """Run a step through the command that a user would type."""
     group = root.command
     found = group.get_command(root, step.words[0]) if isinstance(group, click.Group) else None
@@ -122,7 +122,7 @@ Type next
     )
 
 
-def claim_folder(folder: Path, steps: Iterable[Step]) -> None:
+def claim_folder(folder: Path, steps: Iterable[DemoStep]) -> None:
     """Make the folder and note what will be written; refuse where that would replace others'.
 
     Raises
@@ -153,7 +153,7 @@ def _noted(folder: Path) -> set[str]:
         return set()
 
 
-def _outputs(folder: Path, steps: Iterable[Step]) -> set[str]:
+def _outputs(folder: Path, steps: Iterable[DemoStep]) -> set[str]:
     from skyfill.datasets.field.observing import SURVEYS
     from skyfill.datasets.field.write import FILES
 
@@ -168,7 +168,7 @@ def _outputs(folder: Path, steps: Iterable[Step]) -> set[str]:
     return {str(path.relative_to(folder)) for path in paths}
 
 
-class Step(NamedTuple):
+class DemoStep(NamedTuple):
     """A command, what it is for, where its stdout goes, and whether that is worth reading."""
 
     title: str
@@ -189,7 +189,7 @@ def feature_names() -> str:
     return ",".join(["V", "R", *bands, *(f"{name}_lc" for name in VARIABILITY)])
 
 
-def steps(folder: Path, n_objects: int, seed: int) -> list[Step]:
+def steps(folder: Path, n_objects: int, seed: int) -> list[DemoStep]:
     """Give the demo's commands, in order, with files in `folder`."""
     training, field, model = folder / "training", folder / "field", folder / "lmc.skyfill"
     return [
@@ -211,48 +211,48 @@ def steps(folder: Path, n_objects: int, seed: int) -> list[Step]:
     ]
 
 
-def _simulate(what: str, folder: Path, *words: str) -> Step:
+def _simulate(what: str, folder: Path, *words: str) -> DemoStep:
     line = ("data", "simulate", str(folder), "--light-curves", *words)
-    return Step(f"simulate {what}", line, speaks=False)
+    return DemoStep(f"simulate {what}", line, speaks=False)
 
 
-def _features(folder: Path) -> Step:
+def _features(folder: Path) -> DemoStep:
     chosen = ("--set", ",".join(VARIABILITY), "--first-band")
     line = ("features", str(folder / "light_curves.parquet"), *chosen)
     title = f"features of the light curves: {folder.name}"
-    return Step(title, (*line, "-o", str(folder / "lc.parquet")))
+    return DemoStep(title, (*line, "-o", str(folder / "lc.parquet")))
 
 
-def _match(what: str, folder: Path, *more: str) -> Step:
+def _match(what: str, folder: Path, *more: str) -> DemoStep:
     files = ("macho.csv", "sage.fits", "two_mass.vot", "ubvi.csv", "lc.parquet", *more)
     line = ("match", *(str(folder / file) for file in files), "--id", "lc=id")
     rules = ("--schema", f"ubvi={folder / 'ubvi.toml'}", "-o", str(folder / "joined.parquet"))
-    return Step(f"match the four catalogues: {what}", (*line, *rules))
+    return DemoStep(f"match the four catalogues: {what}", (*line, *rules))
 
 
-def _train(table: Path, model: Path, seed: int) -> Step:
+def _train(table: Path, model: Path, seed: int) -> DemoStep:
     what = ("--label", LABEL, "--features", feature_names())
     small = ("--components", "6", "--fits", "1", "--method", "forest", "--trees", "60")
     how = ("--gaps", "informative", *small)
     line = ("train", str(table), *what, *how, "--seed", str(seed), "-o", str(model))
-    return Step("learn to fill gaps and to classify", line)
+    return DemoStep("learn to fill gaps and to classify", line)
 
 
-def _hide(table: Path, into: Path, seed: int) -> Step:
+def _hide(table: Path, into: Path, seed: int) -> DemoStep:
     methods = ("--methods", "mean,mixture,knn,skyfill-quick", "--rates", "10", "--repeats", "1")
     line = ("evaluate", str(table), "--features", feature_names(), *methods)
     title = "hide one cell in ten and fill it: how far off is each method?"
-    return Step(title, (*line, "--seed", str(seed), "--json"), into)
+    return DemoStep(title, (*line, "--seed", str(seed), "--json"), into)
 
 
-def _evaluate(table: Path, into: Path, seed: int) -> Step:
+def _evaluate(table: Path, into: Path, seed: int) -> DemoStep:
     what = ("--label", LABEL, "--features", feature_names())
     small = ("--methods", "paper,skyfill-quick", "--folds", "2", "--seed", str(seed), "--json")
     title = "cross-validate: the paper's pipeline, and ours (a small one)"
-    return Step(title, ("evaluate", str(table), *what, *small), into)
+    return DemoStep(title, ("evaluate", str(table), *what, *small), into)
 
 
-def _use(folder: Path, model: Path) -> list[Step]:
+def _use(folder: Path, model: Path) -> list[DemoStep]:
     joined, results = str(folder / "field" / "joined.parquet"), str(folder / "classified.parquet")
     lists = ("--compare", str(folder / "field" / "candidates.csv"), "--model", str(model))
     missing = ("--missing", str(folder / "missing.csv"))
@@ -260,10 +260,10 @@ def _use(folder: Path, model: Path) -> list[Step]:
     scores = [str(folder / name) for name in ("filling.json", "classes.json")]
     page = ("--evaluation", scores[0], "--evaluation", scores[1], "--title", TITLE)
     return [
-        Step("classify the field", ("classify", str(model), joined, "-o", results)),
-        Step(
+        DemoStep("classify the field", ("classify", str(model), joined, "-o", results)),
+        DemoStep(
             "quasar candidates, compared with a published list",
             ("candidates", results, *quasars, "-o", str(folder / "quasars.fits")),
         ),
-        Step("the page", ("report", str(model), results, *page, "-o", str(folder / PAGE))),
+        DemoStep("the page", ("report", str(model), results, *page, "-o", str(folder / PAGE))),
     ]

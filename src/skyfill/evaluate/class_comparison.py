@@ -31,7 +31,7 @@ N_SAMPLES = 400
 INTERVAL = (2.5, 97.5)
 
 
-class Curve(NamedTuple):
+class ScoreCurve(NamedTuple):
     """Points of a curve and the area under it (for precision and recall: average precision)."""
 
     x: Array
@@ -163,20 +163,20 @@ class ClassComparison:
             hits.append(pick == self.truth)
         return reliability(np.concatenate(stated), np.concatenate(hits))
 
-    def roc(self, method: str, name: str) -> Curve:
+    def roc(self, method: str, name: str) -> ScoreCurve:
         """Share of the class found against share of the others taken for it; first repeat."""
         from sklearn.metrics import auc, roc_curve
 
         x, y, _ = roc_curve(*self._versus_rest(method, name))
-        return Curve(x, y, float(auc(x, y)))
+        return ScoreCurve(x, y, float(auc(x, y)))
 
-    def precision_recall(self, method: str, name: str) -> Curve:
+    def precision_recall(self, method: str, name: str) -> ScoreCurve:
         """Precision against recall of a class; first repeat."""
         from sklearn.metrics import average_precision_score, precision_recall_curve
 
         pair = self._versus_rest(method, name)
         precision, recall, _ = precision_recall_curve(*pair)
-        return Curve(recall, precision, float(average_precision_score(*pair)))
+        return ScoreCurve(recall, precision, float(average_precision_score(*pair)))
 
     def class_table(self) -> str:
         """Write precision, recall and F of every class and method as Markdown."""

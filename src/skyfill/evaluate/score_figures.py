@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skyfill.errors import SkyfillError
-from skyfill.evaluate.class_comparison import ClassComparison, Curve
+from skyfill.evaluate.class_comparison import ClassComparison, ScoreCurve
 from skyfill.evaluate.fill_comparison import Comparison
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def plot_curves(
     support = np.bincount(found.truth, minlength=len(found.classes))
     for k, name in enumerate(found.classes):
         if 0 < support[k] < len(found.truth):
-            curve: Curve = getattr(found, kind)(method, name)
+            curve: ScoreCurve = getattr(found, kind)(method, name)
             ax.plot(curve.x, curve.y, color=style_of(k)["color"], label=f"{name} {curve.area:.3f}")
     xlabel, ylabel = CURVES[kind]
     ax.set(xlabel=xlabel, ylabel=ylabel, title=method)

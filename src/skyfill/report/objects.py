@@ -25,7 +25,7 @@ from skyfill.model.results import (
     without_before,
 )
 from skyfill.report.gaps import GapCounts, count_gaps, limit_values, reason_codes, seen_values
-from skyfill.report.packing import pack
+from skyfill.report.page_data import pack
 from skyfill.sky import read_positions
 
 MAX_OBJECTS = 10_000

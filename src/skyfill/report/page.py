@@ -17,7 +17,6 @@ from skyfill import __version__
 from skyfill.catalog.file_io import open_atomic
 from skyfill.evaluate.surveys import Groups, guess_groups
 from skyfill.model import Model
-from skyfill.report.engine import axis_of, export_network
 from skyfill.report.gaps import REASONS, seen_values
 from skyfill.report.importance import importance_for_classes, importance_for_features
 from skyfill.report.network_drawing import (
@@ -30,7 +29,7 @@ from skyfill.report.network_drawing import (
 )
 from skyfill.report.network_summary import Summary, pooled_cov, summarize_network
 from skyfill.report.objects import Results, export_objects
-from skyfill.report.packing import to_script
+from skyfill.report.page_data import axis_of, export_network, to_script
 
 # In the order in which they are read: later parts use earlier ones.
 SCRIPTS = (

@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter
 
 from skyfill.errors import DataError
 from skyfill.network import MixtureNetwork
-from skyfill.report.engine import axis_of
+from skyfill.report.page_data import axis_of
 
 Array = NDArray[np.float64]
 N_DRAWS, N_BINS, SMOOTHING = 40_000, 80, 1.6

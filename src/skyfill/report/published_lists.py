@@ -198,7 +198,7 @@ def _most_probable(batch: Table, rows: Rows) -> tuple[NDArray[Any], Array]:
     return np.array([*columns], dtype=object)[place], P[np.arange(len(rows)), place]
 
 
-def check_names(lists: Sequence[Published]) -> None:
+def check_list_names(lists: Sequence[Published]) -> None:
     """Refuse two lists of one name: their columns would have one name, too."""
     for name, count in Counter(published.name for published in lists).items():
         if count > 1:

@@ -1,13 +1,16 @@
-"""The page's own inference against the library's."""
+"""Data for the page: packed arrays come back; its own inference against the library's."""
 
+import json
 from importlib.resources import files
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 
 from skyfill.network import learn_mixture
-from skyfill.report.engine import axis_of, export_network
-from skyfill.report.packing import to_script
+from skyfill.report.page_data import axis_of, export_network, pack, to_script, unpack
 
 LEVELS = [0.05, 0.5, 0.95]
 RUN = """([rows, levels]) => {
@@ -91,3 +94,26 @@ def test_axes_hold_nearly_all_values(model, table):
         assert np.mean((seen >= axis["low"]) & (seen <= axis["high"])) > 0.98
     assert axis_of(model.network.margins[5])["log"]
     assert not axis_of(model.network.margins[0])["log"]
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "u1"])
+def test_packed_arrays_come_back(kind):
+    values = np.arange(12).reshape(3, 4).astype(kind)
+    np.testing.assert_array_equal(unpack(json.loads(json.dumps(pack(values, kind)))), values)
+
+
+@given(arrays(np.float64, array_shapes(max_dims=2)))
+def test_packing_keeps_every_bit(values):
+    assert unpack(pack(values)).tobytes() == values.tobytes()
+
+
+@given(st.recursive(st.text() | st.floats(allow_nan=False), st.lists))
+def test_script_text_is_json_that_cannot_end_its_element(value):
+    text = to_script(value)
+    assert not set("<>&\u2028\u2029") & set(text)
+    again = json.loads(text)
+    assert json.dumps(again) == json.dumps(json.loads(json.dumps(again)))
+
+
+def test_what_json_does_not_know_becomes_null():
+    assert to_script({"a": [np.float64("nan"), float("inf"), np.int64(2)]}) == '{"a":[null,null,2]}'

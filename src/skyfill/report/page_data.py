@@ -1,18 +1,20 @@
-"""What the page needs to compute posteriors by itself: margins, components, quadrature."""
+"""Data for the page: arrays as text, and all that its own computation of posteriors needs."""
 
 from __future__ import annotations
 
+import base64
+import json
+import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture import gap_kernels as kernels
 from skyfill.network.mixture.margin import GRID_REACH, Constant, Identity, Margin
 from skyfill.network.mixture.mixture import gap_logs
-from skyfill.report.packing import pack
 
 Array = NDArray[np.float64]
 # An axis shows the middle of a column, out to its own width to both sides, where there is anything.
@@ -70,3 +72,53 @@ def axis_of(margin: Margin) -> dict[str, Any]:
     low, high = max(first, low - reach), min(last, high + reach)
     air = AIR * (high - low) or 0.5
     return {"low": float(low - air), "high": float(high + air), "log": False}
+
+
+def pack(array: ArrayLike, kind: str = "f8") -> dict[str, Any]:
+    """Give an array as JSON can hold it: `kind`, `shape`, and its little-endian bytes.
+
+    Examples
+    --------
+    >>> pack([1.0, 2.0], "f4")
+    {'kind': 'f4', 'shape': [2], 'data': 'AACAPwAAAEA='}
+    """
+    values = np.ascontiguousarray(array, dtype=np.dtype(kind).newbyteorder("<"))
+    text = base64.b64encode(values.tobytes()).decode()
+    return {"kind": kind, "shape": list(values.shape), "data": text}
+
+
+def unpack(packed: dict[str, Any]) -> Any:
+    """Give the array again.
+
+    Examples
+    --------
+    >>> unpack(pack([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    kind = np.dtype(packed["kind"]).newbyteorder("<")
+    return np.frombuffer(base64.b64decode(packed["data"]), kind).reshape(packed["shape"])
+
+
+def to_script(payload: Any) -> str:
+    r"""Write JSON that can stand inside a script element: nothing in it can close the element.
+
+    Examples
+    --------
+    >>> to_script({"id": "</script>", "mean": float("nan")})
+    '{"id":"\\u003c/script\\u003e","mean":null}'
+    """
+    text = json.dumps(_plain(payload), separators=(",", ":"), allow_nan=False)
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def _plain(value: Any) -> Any:
+    """Replace what JSON does not know."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
