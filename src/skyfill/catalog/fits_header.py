@@ -131,11 +131,16 @@ def _row_type(header: Any, columns: tuple[FitsColumn, ...]) -> np.dtype:
 
 
 def _binary_column(header: Any, n: int) -> FitsColumn:
-    form = re.match(r"\s*(\d*)([LXBIJKAEDCMPQ])([LXBIJKAEDCM]?)", str(header[f"TFORM{n}"]))
-    if form is None:
-        raise CatalogError(f"column {n}: unknown TFORM{n} {header[f'TFORM{n}']!r}")
+    form = _form(header, n, r"\s*(\d*)([LXBIJKAEDCMPQ])([LXBIJKAEDCM]?)")
     repeat, code = int(form[1] or 1), form[2]
     return _column(header, n, code, (repeat, _cell(code, repeat), form[3]))
+
+
+def _form(header: Any, n: int, pattern: str) -> re.Match[str]:
+    form = re.match(pattern, str(header[f"TFORM{n}"]))
+    if form is None:
+        raise CatalogError(f"column {n}: unknown TFORM{n} {header[f'TFORM{n}']!r}")
+    return form
 
 
 def _cell(code: str, repeat: int) -> np.dtype:
@@ -148,9 +153,7 @@ def _cell(code: str, repeat: int) -> np.dtype:
 
 
 def _ascii_column(header: Any, n: int) -> FitsColumn:
-    form = re.match(r"\s*([AIFED])(\d+)", str(header[f"TFORM{n}"]))
-    if form is None:
-        raise CatalogError(f"column {n}: unknown TFORM{n} {header[f'TFORM{n}']!r}")
+    form = _form(header, n, r"\s*([AIFED])(\d+)")
     width = int(form[2])
     return _column(header, n, form[1].lower(), (width, np.dtype(f"S{width}"), ""))
 

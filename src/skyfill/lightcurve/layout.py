@@ -199,8 +199,13 @@ def _measurements(
 ) -> tuple[IntArray, IntArray, Array]:
     """Return for each measurement its row, its band, and time in days, value and error."""
     columns = layout.of_band(band)
-    read = _list_reader(rows, columns) if layout.has_lists else _plain_reader(rows)
     time, value = str(columns.time), str(columns.value)
+    lengths = list_lengths(leaf(rows, value)) if layout.has_lists else None
+
+    def read(name: str) -> pa.Array:
+        cells = leaf(rows, name)
+        return cells if lengths is None else list_cells(cells, name, lengths)
+
     cells = read(value)
     numbers = np.full((len(cells), 3), np.nan)
     numbers[:, 0] = as_days(read(time), time) * layout.to_days
@@ -208,19 +213,9 @@ def _measurements(
     if columns.error:
         numbers[:, 2] = to_numbers(read(columns.error), columns.error)
     objects = np.arange(rows.num_rows)
-    if layout.has_lists:
-        objects = np.repeat(objects, list_lengths(leaf(rows, value)))
+    objects = objects if lengths is None else np.repeat(objects, lengths)
     if not columns.band:
         return objects, np.full(len(objects), place), numbers
     words = read(columns.band)
     refuse_nulls(words, columns.band, "band", counted="value")
     return objects, band_places(words, layout.about.bands), numbers
-
-
-def _plain_reader(rows: Any) -> Any:
-    return lambda name: leaf(rows, name)
-
-
-def _list_reader(rows: Any, columns: CurveColumns) -> Any:
-    lengths = list_lengths(leaf(rows, str(columns.value)))
-    return lambda name: list_cells(leaf(rows, name), name, lengths)

@@ -12,23 +12,12 @@ from skyfill.errors import CatalogError
 from skyfill.sky.sphere import Floats
 
 # Spellings that astropy does not know or takes for a time.
-_DEGREES = {
-    "deg": 1.0,
-    "degree": 1.0,
-    "degrees": 1.0,
-    "d:m:s": 1.0,
-    "dms": 1.0,
-    "rad": 180 / np.pi,
-    "radian": 180 / np.pi,
-    "radians": 180 / np.pi,
-    "h": 15.0,
-    "hr": 15.0,
-    "hour": 15.0,
-    "hours": 15.0,
-    "hourangle": 15.0,
-    "h:m:s": 15.0,
-    "hms": 15.0,
+_SPELLINGS = {
+    1.0: ("deg", "degree", "degrees", "d:m:s", "dms"),
+    15.0: ("h", "hr", "hour", "hours", "hourangle", "h:m:s", "hms"),
+    180 / np.pi: ("rad", "radian", "radians"),
 }
+_DEGREES = {word: degrees for degrees, words in _SPELLINGS.items() for word in words}
 
 _SEXAGESIMAL = (
     r"^\s*(?P<sign>[+-]?)\s*(?P<whole>\d{1,3})\s*[:hHdD°\s]\s*"

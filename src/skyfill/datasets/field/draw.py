@@ -18,7 +18,6 @@ from skyfill.datasets.field.population import (
     CLASSES,
     DISTANCE_MODULUS,
     Population,
-    concatenate,
     draw_luminosity,
     jitter_colors,
     make,
@@ -108,7 +107,7 @@ def draw_still(n: int, rng: Generator) -> Population:
     weights = np.array([sequence.weight for sequence in STILL] + [_GALAXIES])
     counts = rng.multinomial(n, weights / weights.sum())
     parts = [_draw_sequence(k, s, rng) for k, s in zip(counts[:-1], STILL, strict=True)]
-    return concatenate([*parts, _draw_galaxies(counts[-1], rng)])
+    return Population.concatenate([*parts, _draw_galaxies(counts[-1], rng)])
 
 
 def _draw_sequence(n: int, sequence: Sequence, rng: Generator) -> Population:
@@ -260,5 +259,5 @@ def draw_counts(n: int, fractions: Mapping[str, float], rng: Generator) -> dict[
 def draw_population(counts: Mapping[str, int], rng: Generator) -> Population:
     """Draw objects of every class and shuffle them."""
     parts = [_DRAW[name](counts.get(name, 0), rng) for name in CLASSES]
-    population = concatenate(parts)
+    population = Population.concatenate(parts)
     return population.take(rng.permutation(len(population)))

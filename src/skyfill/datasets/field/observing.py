@@ -1,6 +1,6 @@
 """Surveys of the field: depth, errors, footprint, beam and astrometry, and their catalogues."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from skyfill.datasets.field.colors import BANDS, Array
 from skyfill.datasets.field.placement import Sky, add_light, crowding, shift_positions
 from skyfill.datasets.field.polygons import Polygons, box, square
-from skyfill.datasets.field.population import CLASSES
+from skyfill.datasets.field.population import CLASSES, Arrays
 
 SEEN, UNDETECTED, UNCOVERED, REJECTED = range(4)
 # Five sigma at the limit.
@@ -69,7 +69,7 @@ class SurveyModel:
 
 
 @dataclass(frozen=True)
-class Observation:
+class Observation(Arrays):
     """The entries of the catalogue of a survey.
 
     Attributes
@@ -94,10 +94,6 @@ class Observation:
     errors: Array
     limits: Array
     gaps: NDArray[np.int8]
-
-    def take(self, rows: NDArray[np.intp]) -> "Observation":
-        """Keep the given entries."""
-        return Observation(*(getattr(self, field.name)[..., rows] for field in fields(self)))
 
     def of_objects(self, kept: NDArray[np.intp], n: int) -> "Observation":
         """Keep the entries of some of n objects, which are renumbered in their order."""

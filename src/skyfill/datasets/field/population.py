@@ -1,7 +1,7 @@
 """A set of simulated objects, before any survey observes it."""
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -14,7 +14,22 @@ DISTANCE_MODULUS = 18.48
 
 
 @dataclass(frozen=True)
-class Population:
+class Arrays:
+    """A record of arrays whose last axis is the same."""
+
+    def take(self, rows: NDArray[Any]) -> Self:
+        """Keep the given rows, in the given order."""
+        return type(self)(*(getattr(self, field.name)[..., rows] for field in fields(self)))
+
+    @classmethod
+    def concatenate(cls, parts: list[Self]) -> Self:
+        """Concatenate records along the last axis."""
+        columns = ([getattr(part, field.name) for part in parts] for field in fields(cls))
+        return cls(*(np.concatenate(column, axis=-1) for column in columns))
+
+
+@dataclass(frozen=True)
+class Population(Arrays):
     """Objects of one or several classes.
 
     Attributes
@@ -46,10 +61,6 @@ class Population:
     def __len__(self) -> int:
         return len(self.kind)
 
-    def take(self, rows: NDArray[Any]) -> "Population":
-        """Keep the given rows, in the given order."""
-        return Population(*(getattr(self, field.name)[..., rows] for field in fields(self)))
-
 
 def make(name: str, magnitudes: Array, **facts: Array | float) -> Population:
     """Build the objects of one class; missing facts are NaN (mode 0, dust 1)."""
@@ -63,16 +74,6 @@ def make(name: str, magnitudes: Array, **facts: Array | float) -> Population:
     mode = np.broadcast_to(np.asarray(plain["mode"], dtype=np.int8), n)
     kind = np.full(n, CLASSES.index(name), dtype=np.int8)
     return Population(kind=kind, mode=mode, magnitudes=magnitudes, **columns)
-
-
-def concatenate(parts: list[Population]) -> Population:
-    """Concatenate populations."""
-    return Population(
-        *(
-            np.concatenate([getattr(part, field.name) for part in parts], axis=-1)
-            for field in fields(Population)
-        )
-    )
 
 
 def draw_luminosity(n: int, rng: Generator, *, slope: float, span: tuple[float, float]) -> Array:

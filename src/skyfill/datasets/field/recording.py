@@ -1,6 +1,6 @@
 """Two-band light curves as a MACHO-like survey would record them."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
@@ -10,7 +10,7 @@ from skyfill.datasets.field.cadence import Cadence, draw_cadence, field_number
 from skyfill.datasets.field.colors import BANDS, Array
 from skyfill.datasets.field.observing import BAND_AMPLITUDE, measure, photometric_error
 from skyfill.datasets.field.placement import Sky, add_light
-from skyfill.datasets.field.population import CLASSES
+from skyfill.datasets.field.population import CLASSES, Arrays
 from skyfill.datasets.field.signals import deviations
 
 COLORS = ("blue", "red")
@@ -26,7 +26,7 @@ _OBJECTS_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
-class Measurements:
+class Measurements(Arrays):
     """A long table of measurements, sorted by object, band and time.
 
     Attributes
@@ -57,7 +57,7 @@ def record(sky: Sky, seed: SeedSequence) -> Measurements:
         _record_block(sky, rows, cadence, rng=default_rng(child))
         for rows, child in zip(blocks, seeds, strict=True)
     ]
-    return _concatenate(parts)
+    return Measurements.concatenate(parts)
 
 
 def _record_block(
@@ -109,13 +109,4 @@ def _flatten(
         times=times[source, visit].round(5),
         magnitudes=magnitudes[source, color, visit].astype(np.float32),
         errors=errors[source, color, visit].astype(np.float32),
-    )
-
-
-def _concatenate(parts: list[Measurements]) -> Measurements:
-    return Measurements(
-        *(
-            np.concatenate([getattr(part, field.name) for part in parts])
-            for field in fields(Measurements)
-        )
     )
