@@ -27,7 +27,7 @@ from skyfill.lightcurve import (
     open_light_curves,
     stream_features,
 )
-from skyfill.lightcurve.period import gather
+from skyfill.lightcurve.period import gather_points
 from skyfill.lightcurve.periodogram import Grid, choose_grid, find_periods, power_spectrum
 
 POINTS, DAYS = 500, 2700.0
@@ -114,7 +114,7 @@ def lomb_scargle():
         # light-curve's fast method takes 2^k frequencies; ours takes any number.
         grid = Grid(1 / (5 * DAYS), 5, size)
         cells = [size]
-        for points in (gather(one), gather(star)):
+        for points in (gather_points(one), gather_points(star)):
             for work in (power_spectrum, find_periods):
                 cells.append(f"{best_time(partial(work, points, grid), 20) * 1e3:.2f}")
         cells += [_light_curve_time(one.curves[0], grid), _nifty_time(one.curves[0], grid),
@@ -126,7 +126,8 @@ def lomb_scargle():
         rows,
     )  # fmt: skip
     print("ms, one core, 500 points per band; light-curve without errors and without a free mean.")
-    print(f"The grid of such a star has {choose_grid(gather(star).time, gather(star).start).size}.")
+    points = gather_points(star)
+    print(f"The grid of such a star has {choose_grid(points.time, points.start).size}.")
 
 
 def _light_curve_time(curve, grid):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skyfill.catalog import Role, Table, declare, find_suspects, read_table
-from skyfill.catalog.column_summary import ColumnSummary, summarize
+from skyfill.catalog.column_summary import ColumnSummary, summarize_column
 from skyfill.errors import CatalogError
 
 MAGNITUDES = np.random.default_rng(1).normal(17, 2, 1000).round(3)
@@ -15,7 +15,7 @@ ERRORS = np.abs(np.random.default_rng(2).normal(0.05, 0.02, 1000)).round(3) + 0.
 
 
 def suspects(values, role=Role.OTHER):
-    return {s.value: s.count for s in find_suspects(summarize(pa.array(values)), role)}
+    return {s.value: s.count for s in find_suspects(summarize_column(pa.array(values)), role)}
 
 
 @pytest.mark.parametrize(
@@ -78,18 +78,24 @@ def test_text_among_numbers_is_found():
        st.integers(0, 50))  # fmt: skip
 def test_summaries_of_parts_add_to_that_of_the_whole(values, cut):
     whole = pa.array(values, pa.float64())
-    assert summarize(whole[:cut]) + summarize(whole[cut:]) == summarize(whole) + ColumnSummary()
+    assert (
+        summarize_column(whole[:cut]) + summarize_column(whole[cut:])
+        == summarize_column(whole) + ColumnSummary()
+    )
 
 
 @given(st.lists(st.sampled_from("abc") | st.text(max_size=3)), st.integers(0, 50))
 def test_summaries_of_texts_add_too(values, cut):
     whole = pa.array(values, pa.string())
-    assert summarize(whole[:cut]) + summarize(whole[cut:]) == summarize(whole) + ColumnSummary()
+    assert (
+        summarize_column(whole[:cut]) + summarize_column(whole[cut:])
+        == summarize_column(whole) + ColumnSummary()
+    )
 
 
 def test_a_rare_null_word_is_counted_among_many_texts():
     batches = [pa.array([f"star{i}" for i in range(k, k + 3000)] + ["N/A"]) for k in (0, 3000)]
-    whole = sum(map(summarize, batches), ColumnSummary())
+    whole = sum(map(summarize_column, batches), ColumnSummary())
     assert whole.has_more_words
     assert [(s.value, s.count) for s in find_suspects(whole)] == [("N/A", 2)]
 

@@ -11,7 +11,7 @@ from skyfill.datasets.field.draw import (
     draw_population,
     draw_rr_lyrae,
 )
-from skyfill.datasets.field.placement import add_light, place
+from skyfill.datasets.field.placement import add_light, place_objects
 from skyfill.datasets.field.population import CLASSES, draw_luminosity
 
 V, K = BANDS.index("V"), BANDS.index("K")
@@ -72,7 +72,9 @@ def test_long_period_variables_brighten_in_k_with_their_period():
 
 
 def test_dust_reddens_as_its_law_says():
-    sky = place(draw_population(dict.fromkeys(CLASSES, 500), default_rng(3)), default_rng(4))
+    sky = place_objects(
+        draw_population(dict.fromkeys(CLASSES, 500), default_rng(3)), default_rng(4)
+    )
     dimming = sky.magnitudes - sky.population.magnitudes
     assert dimming == pytest.approx(EXTINCTION[:, None] * sky.reddening)
     assert 0.08 < np.median(sky.reddening) < 0.25

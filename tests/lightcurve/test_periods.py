@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from skyfill.lightcurve import FEATURES
 from skyfill.lightcurve.curve import Curve, Star
-from skyfill.lightcurve.period import gather, log_false_alarm, search
+from skyfill.lightcurve.period import gather_points, log_false_alarm, search_periods
 from skyfill.lightcurve.periodogram import (
     Grid,
     choose_grid,
@@ -45,7 +45,7 @@ def test_the_power_is_astropys(n, seed, days):
     rng = np.random.default_rng(seed)
     time = epochs(rng, n, days)
     curve = Curve(time, rng.normal(size=n), rng.uniform(0.5, 2, n))
-    points = gather(Star((curve,)))
+    points = gather_points(Star((curve,)))
     grid = Grid(0.2 / days, 5, 2000)
     power = power_spectrum(points, grid)
     some = rng.integers(len(power), size=20)
@@ -61,7 +61,7 @@ def test_bands_add_what_each_removes_from_chi_squared():
         power = LombScargle(curve.time, curve.value, curve.error).power(0.77, method="chi2")
         scatter = np.sum((curve.value - np.mean(curve.value)) ** 2)
         removed, total = removed + power * scatter, total + scatter
-    assert power_at(gather(star), 0.77) == pytest.approx(removed / total, abs=1e-9)
+    assert power_at(gather_points(star), 0.77) == pytest.approx(removed / total, abs=1e-9)
 
 
 def test_two_bands_find_what_one_alone_does_not():
@@ -97,7 +97,7 @@ def test_regular_sampling_ends_the_search_at_its_nyquist_frequency():
     time = np.arange(200) * 0.5
     value = np.sin(2 * np.pi * time / 1.7)
     star = Star((Curve(time, value, np.ones(200)),))
-    assert search(star).grid.frequency[-1] == pytest.approx(1.0, abs=0.02)
+    assert search_periods(star).grid.frequency[-1] == pytest.approx(1.0, abs=0.02)
     assert FEATURES["period"].compute(star) == pytest.approx(1.7, rel=1e-3)
 
 

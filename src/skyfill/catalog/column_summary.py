@@ -58,12 +58,12 @@ class ColumnSummary:
         )
 
 
-def summarize(column: pa.Array) -> ColumnSummary:
+def summarize_column(column: pa.Array) -> ColumnSummary:
     """Summarize one batch of a column.
 
     Examples
     --------
-    >>> found = summarize(pa.array([1.5, 99.99, 99.99, None]))
+    >>> found = summarize_column(pa.array([1.5, 99.99, 99.99, None]))
     >>> found.n_null, found.highest[99.99]
     (1, 2)
     """

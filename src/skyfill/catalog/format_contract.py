@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from skyfill.catalog.arrays import normalized
 from skyfill.catalog.file_io import reading
-from skyfill.catalog.table import check_names, nearest, normalized_schema
+from skyfill.catalog.table import nearest, normalized_schema, refuse_repeated_names
 from skyfill.errors import CatalogError
 
 
@@ -43,7 +43,7 @@ class BatchWriter:
 
 def plain_scan(path: Path, kind: str, scan: Scan) -> Scan:
     """Normalize the scan of a format, and name the file in every error."""
-    check_names(scan.schema.names)
+    refuse_repeated_names(scan.schema.names)
     schema = normalized_schema(scan.schema)
     return Scan(schema, _plain_batches(path, kind, scan.batches, schema))
 

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from skyfill.catalog.column_info import ColumnInfo, Role
-from skyfill.catalog.column_summary import ColumnSummary, summarize
-from skyfill.catalog.files import open_scan
+from skyfill.catalog.column_summary import ColumnSummary, summarize_column
 from skyfill.catalog.roles import Guess, guess_roles
 from skyfill.catalog.schema import Schema, sentinel_line
 from skyfill.catalog.sentinels import Sentinel, Suspect, find_suspects
 from skyfill.catalog.table import Table
+from skyfill.catalog.table_files import open_scan
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def inspect_file(path: str | Path, schema: Schema | None = None) -> Inspection:
     for batch in scan.batches:
         part = rules.apply(Table(pa.Table.from_batches([batch])))
         for name in part.names:
-            summaries[name] += summarize(part.column(name).combine_chunks())
+            summaries[name] += summarize_column(part.column(name).combine_chunks())
     return _report(str(path), table, summaries)
 
 

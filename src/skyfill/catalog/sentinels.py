@@ -16,7 +16,7 @@ from skyfill.catalog.table import Table
 from skyfill.errors import CatalogError
 
 Sentinel = float | str
-Counts = dict[float, int]
+_Counts = dict[float, int]
 
 # Nines, and limits of integer types; 1e20 and 1e30 are common in C programs.
 _NINES = re.compile(r"-?9+(\.9+|\.0)?")
@@ -95,8 +95,8 @@ def find_suspects(summary: ColumnSummary, role: Role = Role.OTHER) -> list[Suspe
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from skyfill.catalog.column_summary import summarize
-    >>> find_suspects(summarize(pa.array([14.2, 15.1, 999.9999, 999.9999])))
+    >>> from skyfill.catalog.column_summary import summarize_column
+    >>> find_suspects(summarize_column(pa.array([14.2, 15.1, 999.9999, 999.9999])))
     [Suspect(value=999.9999, count=2, why='lies apart from all other values')]
     """
     if summary.words:
@@ -123,7 +123,7 @@ def _suspect_numbers(summary: ColumnSummary, role: Role) -> list[Suspect]:
     return [Suspect(value, counts[value], why) for value, why in found if why]
 
 
-def _why(value: float, counts: Counts, plain: list[float], role: Role) -> str | None:
+def _why(value: float, counts: _Counts, plain: list[float], role: Role) -> str | None:
     if is_customary(value):
         return _why_customary(value, counts, plain)
     if value == plain[0] == 0 < plain[-1]:
@@ -133,7 +133,7 @@ def _why(value: float, counts: Counts, plain: list[float], role: Role) -> str | 
     return _why_extreme(value, counts, plain) if value in (plain[0], plain[-1]) else None
 
 
-def _why_customary(value: float, counts: Counts, plain: list[float]) -> str | None:
+def _why_customary(value: float, counts: _Counts, plain: list[float]) -> str | None:
     if not plain:
         return "a customary sentinel" if abs(value) >= 99 else None
     low, high = plain[0], plain[-1]
@@ -147,7 +147,7 @@ def _why_customary(value: float, counts: Counts, plain: list[float]) -> str | No
     return "repeated at the end of the range" if _is_frequent(value, counts, plain) else None
 
 
-def _why_extreme(value: float, counts: Counts, plain: list[float]) -> str | None:
+def _why_extreme(value: float, counts: _Counts, plain: list[float]) -> str | None:
     rest = [other for other in plain if other != value]
     if counts[value] < 3 or len(rest) < _MANY:
         return None
@@ -157,7 +157,7 @@ def _why_extreme(value: float, counts: Counts, plain: list[float]) -> str | None
     return "repeated, apart from all others" if distance > rest[-1] - rest[0] else None
 
 
-def _is_frequent(value: float, counts: Counts, plain: list[float]) -> bool:
+def _is_frequent(value: float, counts: _Counts, plain: list[float]) -> bool:
     """Check whether a value is far more frequent than the three next to it."""
     near = sorted((other for other in plain if other != value), key=lambda v: abs(v - value))[:3]
     return counts[value] >= _OFTEN * max((counts[other] for other in near), default=1)

@@ -71,7 +71,7 @@ class Table:
     @classmethod
     def from_arrow(cls, arrow: pa.Table) -> "Table":
         """Build a table from any Arrow table: plain types, null for NaN, unique names."""
-        check_names(arrow.schema.names)
+        refuse_repeated_names(arrow.schema.names)
         columns = [normalized(column) for column in arrow.columns]
         schema = normalized_schema(arrow.schema)
         return cls(pa.Table.from_arrays(columns, schema=schema))
@@ -217,7 +217,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f"the columns are {shown}" if known else "the table has no columns"
 
 
-def check_names(names: Iterable[str]) -> None:
+def refuse_repeated_names(names: Iterable[str]) -> None:
     """Refuse names that occur twice, because they identify no column."""
     seen: set[str] = set()
     for position, name in enumerate(names, start=1):

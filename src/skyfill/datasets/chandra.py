@@ -1,13 +1,20 @@
 """Chandra sources with counterparts in Gaia, 2MASS and WISE, with classes."""
 
 from skyfill.catalog import Table
-from skyfill.datasets.published import Facts, errors, features, key_columns, make_table, read_csv
+from skyfill.datasets.published import (
+    ColumnFacts,
+    errors,
+    features,
+    key_columns,
+    make_table,
+    read_csv,
+)
 from skyfill.datasets.store import find_file
 
 # Results of the cross-match or of its review, not properties of the source.
 _NOT_FEATURES = ("name", "ra", "dec", "Class", "significance", "p_any", "p_i", "MW_MW")
 _FLUX = "erg / (cm2 s)"
-_FEATURES: Facts = {
+_FEATURES: ColumnFacts = {
     "Fcsc_s": (_FLUX, "X-ray flux, 0.5 to 1.2 keV"),
     "Fcsc_m": (_FLUX, "X-ray flux, 1.2 to 2 keV"),
     "Fcsc_h": (_FLUX, "X-ray flux, 2 to 7 keV"),

@@ -6,7 +6,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Role, Table
-from skyfill.datasets.published import Facts, features, key_columns, make_table, read_csv, recode
+from skyfill.datasets.published import (
+    ColumnFacts,
+    features,
+    key_columns,
+    make_table,
+    read_csv,
+    recode,
+)
 from skyfill.datasets.store import find_file
 
 EROS_CLASSES = {1: "EB", 2: "CEPH", 3: "RRL", 4: "LPV"}
@@ -14,7 +21,7 @@ _CITATION = (
     "EROS-1 collaboration; prepared by Kégl, Moniez, Gramfort, Benbouzid & Cherti for the RAMP "
     "challenge on variable stars"
 )
-_FEATURES: Facts = {
+_FEATURES: ColumnFacts = {
     "magnitude_b": ("mag", "Mean blue magnitude"),
     "magnitude_r": ("mag", "Mean red magnitude"),
     "period": ("d", "Period as found by the search, often a multiple of the true one"),

@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Table, declare
 from skyfill.datasets.published import (
-    Facts,
+    ColumnFacts,
     drop_duplicates,
     features,
     key_columns,
@@ -45,7 +45,7 @@ PAPER_FEATURES = (
     "Period_fit",
     "StetsonK_AC",
 )
-_FEATURES: Facts = {
+_FEATURES: ColumnFacts = {
     "Amplitude": ("mag", "Half the distance between the highest and lowest five percent"),
     "Autocor_length": (None, "Visits until the autocorrelation falls below 1/e"),
     "Beyond1Std": (None, "Share of points farther than one standard deviation from the mean"),
@@ -76,7 +76,7 @@ _FEATURES: Facts = {
     "StetsonK_AC": (None, "Stetson's K of the autocorrelation"),
     "StetsonL": (None, "Stetson's L of both bands"),
 }
-_VARIABLES: Facts = {
+_VARIABLES: ColumnFacts = {
     "period_reqb": (
         None,
         "How well the red and blue periods agree; undefined where the source has 0",

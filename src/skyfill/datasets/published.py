@@ -11,7 +11,7 @@ import pyarrow.csv as pv
 from skyfill.catalog import ColumnInfo, Role, Table
 
 # Unit and description, by column.
-Facts = Mapping[str, tuple[str | None, str | None]]
+ColumnFacts = Mapping[str, tuple[str | None, str | None]]
 
 
 def read_csv(path: Path, **types: pa.DataType) -> pa.Table:
@@ -37,7 +37,7 @@ def make_table(
     return Table.from_columns(columns, info=info, meta={"name": name, "citation": citation})
 
 
-def features(names: Iterable[str], facts: Facts) -> dict[str, ColumnInfo]:
+def features(names: Iterable[str], facts: ColumnFacts) -> dict[str, ColumnInfo]:
     """Describe features, with the units and descriptions that are known."""
     known = ((name, *facts.get(name, (None, None))) for name in names)
     return {
@@ -46,7 +46,7 @@ def features(names: Iterable[str], facts: Facts) -> dict[str, ColumnInfo]:
     }
 
 
-def errors(of: Mapping[str, str], facts: Facts) -> dict[str, ColumnInfo]:
+def errors(of: Mapping[str, str], facts: ColumnFacts) -> dict[str, ColumnInfo]:
     """Describe error columns, given the column to which each belongs."""
     return {
         name: ColumnInfo(facts[target][0], None, f"Error of {target}", Role.ERROR, target)

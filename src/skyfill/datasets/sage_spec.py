@@ -6,11 +6,17 @@ import pyarrow as pa
 import pyarrow.csv as pv
 
 from skyfill.catalog import ColumnInfo, Table, declare
-from skyfill.datasets.published import Facts, drop_duplicates, features, key_columns, make_table
+from skyfill.datasets.published import (
+    ColumnFacts,
+    drop_duplicates,
+    features,
+    key_columns,
+    make_table,
+)
 from skyfill.datasets.store import find_file
 
 SAGE_SPEC_SENTINEL = 999.9999
-_FEATURES: Facts = {
+_FEATURES: ColumnFacts = {
     "J2mag": ("mag", "2MASS J"),
     "H2mag": ("mag", "2MASS H"),
     "Ks2mag": ("mag", "2MASS Ks"),

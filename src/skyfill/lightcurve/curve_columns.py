@@ -39,8 +39,8 @@ _UCDS: dict[str, tuple[str, ...]] = {
 }
 _NEEDED = ("id", "time", "value")
 
-Infos = Mapping[str, ColumnInfo]
-Found = Mapping[str, str | None]
+_Infos = Mapping[str, ColumnInfo]
+_Found = Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def is_list(kind: pa.DataType) -> bool:
     return any(test(kind) for test in tests)
 
 
-def bands_of_template(template: str, names: Infos) -> list[str]:
+def bands_of_template(template: str, names: _Infos) -> list[str]:
     """Find the bands for which a column fits a name with ``{band}`` in it.
 
     Examples
@@ -145,7 +145,7 @@ def bands_of_template(template: str, names: Infos) -> list[str]:
     return [hit[1] for hit in hits if hit]
 
 
-def _check(name: str, known: Infos) -> None:
+def _check(name: str, known: _Infos) -> None:
     if BAND_MARK in name:
         if not bands_of_template(name, known):
             raise CatalogError(f"no column fits {name!r}; {nearest(name, known)}")
@@ -153,14 +153,14 @@ def _check(name: str, known: Infos) -> None:
         raise CatalogError(f"no column {name!r}; {nearest(name, known)}")
 
 
-def _guess(part: str, known: Infos, found: Found) -> str | None:
+def _guess(part: str, known: _Infos, found: _Found) -> str | None:
     taken = set(found.values())
     free = {name: info for name, info in known.items() if name not in taken}
     rules: tuple[Callable[..., str | None], ...] = (_by_role, _by_ucd, _by_name)
     return next(filter(None, (rule(part, free, found) for rule in rules)), None)
 
 
-def _by_role(part: str, free: Infos, found: Found) -> str | None:
+def _by_role(part: str, free: _Infos, found: _Found) -> str | None:
     if part == "id":
         return next((n for n, info in free.items() if info.role is Role.IDENTIFIER), None)
     if part != "error":
@@ -169,12 +169,12 @@ def _by_role(part: str, free: Infos, found: Found) -> str | None:
     return next(own, None)
 
 
-def _by_ucd(part: str, free: Infos, found: Found) -> str | None:
+def _by_ucd(part: str, free: _Infos, found: _Found) -> str | None:
     hits = (n for n, info in free.items() if (info.ucd or "").lower().startswith(_UCDS[part]))
     return next(hits, None)
 
 
-def _by_name(part: str, free: Infos, found: Found) -> str | None:
+def _by_name(part: str, free: _Infos, found: _Found) -> str | None:
     plain = {_plain(name): name for name in reversed(list(free))}
     return next((plain[word] for word in _NAMES[part] if word in plain), None)
 

@@ -63,7 +63,7 @@ def extract_features(
     ([2], [1])
     """
     chosen = features if isinstance(features, FeatureSet) else choose_features(features)
-    columns = list(plan(chosen, curves.about))
+    columns = list(_plan(chosen, curves.about))
     chunks = [
         slice(a, min(a + _STARS_AT_ONCE, len(curves)))
         for a in range(0, len(curves), _STARS_AT_ONCE)
@@ -71,7 +71,7 @@ def extract_features(
     parts = map_threads(lambda rows: _compute(curves, rows, columns, clip), chunks)
     numbers = np.concatenate([np.empty((0, len(columns))), *(part[0] for part in parts)])
     counts = [count for part in parts for count in part[1]]
-    return as_table(curves, columns, numbers, counts)
+    return _feature_table(curves, columns, numbers, counts)
 
 
 def empty_table(about: About, features: FeatureSet) -> Table:
@@ -82,7 +82,7 @@ def empty_table(about: About, features: FeatureSet) -> Table:
     return extract_features(LightCurves(ids, start, nothing, nothing, nothing, about), features)
 
 
-def plan(chosen: FeatureSet, about: About) -> Iterator[tuple[str, CurveFeature, int]]:
+def _plan(chosen: FeatureSet, about: About) -> Iterator[tuple[str, CurveFeature, int]]:
     """List the columns to compute: name, feature and index of the band."""
     for feature in chosen.features:
         if feature.of is Of.STAR or not chosen.every_band or len(about.bands) == 1:
@@ -92,7 +92,7 @@ def plan(chosen: FeatureSet, about: About) -> Iterator[tuple[str, CurveFeature, 
             yield f"{feature.name}_{band}", feature, index
 
 
-def as_table(
+def _feature_table(
     curves: LightCurves, columns: list[Any], numbers: Array, counts: list[tuple[EpochCounts, ...]]
 ) -> Table:
     """Describe the columns, and state why features are missing."""

@@ -16,23 +16,23 @@ LN10 = float(np.log(10))
 
 def period(star: Star) -> float:
     """Return the period of the highest peak of the Lomb-Scargle periodogram of all bands."""
-    return 1 / float(star.once(search).frequency[0])
+    return 1 / float(star.once(search_periods).frequency[0])
 
 
 def period_snr(star: Star) -> float:
     """Return the height of the highest peak above the mean power, in standard deviations of it."""
-    found = star.once(search)
+    found = star.once(search_periods)
     return (float(found.power[0]) - found.mean) / found.sd
 
 
 def period_power(star: Star) -> float:
     """Return the share of chi squared that sinusoids of the best period remove."""
-    return float(star.once(search).power[0])
+    return float(star.once(search_periods).power[0])
 
 
 def period_log_fap(star: Star) -> float:
     """Return the decimal logarithm of the probability that white noise has a peak as high."""
-    found, points = star.once(search), star.once(gather)
+    found, points = star.once(search_periods), star.once(gather_points)
     variance = time_variance(points.time, points.weight, points.start)
     width = float(found.grid.frequency[-1] * np.sqrt(4 * np.pi * variance.mean()))
     return log_false_alarm(
@@ -42,13 +42,13 @@ def period_log_fap(star: Star) -> float:
 
 def period_2(star: Star) -> float:
     """Return the period of the second highest peak of the periodogram."""
-    frequency = star.once(search).frequency
+    frequency = star.once(search_periods).frequency
     return 1 / float(frequency[1]) if len(frequency) > 1 else np.nan
 
 
 def period_2_power(star: Star) -> float:
     """Return the power of the second highest peak over that of the highest."""
-    power = star.once(search).power
+    power = star.once(search_periods).power
     return float(power[1] / power[0]) if len(power) > 1 else np.nan
 
 
@@ -57,17 +57,17 @@ def period_daily(star: Star) -> float:
 
     One over the distance of the frequency from the nearest integer number of cycles per day.
     """
-    frequency = float(star.once(search).frequency[0])
-    step = star.once(search).grid.step
+    frequency = float(star.once(search_periods).frequency[0])
+    step = star.once(search_periods).grid.step
     return 1 / max(abs(frequency - round(frequency)), step)
 
 
-def search(star: Star) -> Periodogram:
+def search_periods(star: Star) -> Periodogram:
     """Search all bands of a star for periods."""
-    return find_periods(star.once(gather))
+    return find_periods(star.once(gather_points))
 
 
-def gather(star: Star) -> StarPoints:
+def gather_points(star: Star) -> StarPoints:
     """Concatenate the bands that have enough points."""
     curves = usable(star)
     if not curves:
@@ -153,4 +153,4 @@ def series_order(star: Star) -> float:
 
 def best_series(star: Star) -> Choice:
     """Choose the period and order of a Fourier series for all bands of a star."""
-    return choose_series(star.once(gather), star.once(search))
+    return choose_series(star.once(gather_points), star.once(search_periods))

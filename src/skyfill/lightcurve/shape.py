@@ -60,7 +60,7 @@ def iqr(curve: Curve) -> float:
 
 def mad(curve: Curve) -> float:
     """Return the median absolute deviation from the median."""
-    return float(interpolate(np.sort(np.abs(curve.value - median(curve))), 0.5))
+    return float(quantile_of_sorted(np.sort(np.abs(curve.value - median(curve))), 0.5))
 
 
 def beyond_1_sigma(curve: Curve) -> float:
@@ -95,7 +95,7 @@ PERCENTILE_RATIOS = tuple(_percentile_ratio(percent) for percent in (20, 35, 50,
 
 def quantile(curve: Curve, q: float) -> float:
     """Return a quantile, by linear interpolation between the ordered values."""
-    return float(interpolate(curve.once(sorted_values), q))
+    return float(quantile_of_sorted(curve.once(sorted_values), q))
 
 
 def middle_width(curve: Curve, share: float) -> float:
@@ -126,7 +126,7 @@ def central_moments(value):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def interpolate(ordered, q):  # type: ignore[no-untyped-def]
+def quantile_of_sorted(ordered, q):  # type: ignore[no-untyped-def]
     """Compute a quantile of ordered values, like NumPy by default."""
     place = q * (len(ordered) - 1)
     left = min(int(place), len(ordered) - 1)

@@ -118,11 +118,10 @@ def export_report(report: Report) -> dict[str, Any]:
 
 
 def _summary(report: Report) -> str:
-    network = report.model.network
-    surveys = len(network.names)
+    n_features = len(report.model.network.names)
     text = (
-        f"This page shows what a model has learned about {surveys} features of objects, in spite "
-        "of the gaps in their catalogues, and what it says of the values that were never measured."
+        f"This page shows what a model has learned about {n_features} features of objects in spite "
+        "of the gaps in their catalogues, and what it predicts for values never measured."
     )
     if report.results is None:
         return text

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from skyfill.catalog.column_info import ColumnInfo, Role, described
 from skyfill.catalog.file_io import open_atomic
-from skyfill.catalog.files import open_scan, open_writer
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
 from skyfill.catalog.table import Table, schema_meta
+from skyfill.catalog.table_files import open_scan, open_writer
 from skyfill.model.results import CLASS, result_info
 from skyfill.report import candidates
 

@@ -61,7 +61,7 @@ def send_table(path: str | Path, *, to: str | None = None, name: str | None = No
 
 def _as_sendable(path: Path) -> tuple[Path, str]:
     """Give the file to send and its message type."""
-    from skyfill.catalog.files import format_of
+    from skyfill.catalog.table_files import format_of
 
     kind = {"fits": _FITS, "votable": _VOTABLE}.get(format_of(path))
     if kind is not None and path.suffix != ".gz":

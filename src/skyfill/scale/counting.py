@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from skyfill.catalog.file_io import reading
-from skyfill.catalog.files import format_of
 from skyfill.catalog.fits_header import find_table
+from skyfill.catalog.table_files import format_of
 from skyfill.scale.hats_store import is_hats, open_hats
 from skyfill.scale.partitions import plan_parts
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from skyfill.catalog import Table, open_scan
 from skyfill.catalog.file_io import reading
-from skyfill.catalog.files import format_of
 from skyfill.catalog.format_contract import Scan, plain_scan
+from skyfill.catalog.table_files import format_of
 from skyfill.errors import CatalogError
 from skyfill.scale.stream import BATCH_ROWS
 

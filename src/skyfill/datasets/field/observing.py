@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from skyfill.datasets.field.colors import BANDS, Array
 from skyfill.datasets.field.placement import Sky, add_light, crowding, shift_positions
 from skyfill.datasets.field.polygons import Polygons, box, square
-from skyfill.datasets.field.population import CLASSES, Arrays
+from skyfill.datasets.field.population import CLASSES, RowArrays
 
 SEEN, UNDETECTED, UNCOVERED, REJECTED = range(4)
 # Five sigma at the limit.
@@ -69,7 +69,7 @@ class SurveyModel:
 
 
 @dataclass(frozen=True)
-class Observation(Arrays):
+class Observation(RowArrays):
     """The entries of the catalogue of a survey.
 
     Attributes

@@ -70,7 +70,7 @@ class Sky:
         )
 
 
-def place(population: Population, rng: Generator) -> Sky:
+def place_objects(population: Population, rng: Generator) -> Sky:
     """Assign objects a position, dust and, for one in ten, a neighbor within the seeing."""
     n = len(population)
     ra, dec = _positions(population, rng)

@@ -14,7 +14,7 @@ DISTANCE_MODULUS = 18.48
 
 
 @dataclass(frozen=True)
-class Arrays:
+class RowArrays:
     """A record of arrays whose last axis is the same."""
 
     def take(self, rows: NDArray[Any]) -> Self:
@@ -29,7 +29,7 @@ class Arrays:
 
 
 @dataclass(frozen=True)
-class Population(Arrays):
+class Population(RowArrays):
     """Objects of one or several classes.
 
     Attributes

@@ -10,7 +10,7 @@ from skyfill.datasets.field.cadence import Cadence, draw_cadence, field_number
 from skyfill.datasets.field.colors import BANDS, Array
 from skyfill.datasets.field.observing import BAND_AMPLITUDE, measure, photometric_error
 from skyfill.datasets.field.placement import Sky, add_light
-from skyfill.datasets.field.population import CLASSES, Arrays
+from skyfill.datasets.field.population import CLASSES, RowArrays
 from skyfill.datasets.field.signals import deviations
 
 COLORS = ("blue", "red")
@@ -26,7 +26,7 @@ _OBJECTS_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
-class Measurements(Arrays):
+class Measurements(RowArrays):
     """A long table of measurements, sorted by object, band and time.
 
     Attributes

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skyfill.catalog import Reason, Role, Table
 from skyfill.datasets.field.draw import FRACTIONS, draw_counts, draw_population
 from skyfill.datasets.field.observing import SURVEYS, Observation, SurveyModel, observe
-from skyfill.datasets.field.placement import Sky, place
+from skyfill.datasets.field.placement import Sky, place_objects
 from skyfill.datasets.field.population import CLASSES
 from skyfill.datasets.field.recording import record
 from skyfill.datasets.field.tables import (
@@ -105,7 +105,7 @@ def simulate_field(
     streams = _streams(seed, part)
     rng = default_rng(streams["population"])
     counts = draw_counts(n_objects, FRACTIONS if fractions is None else fractions, rng)
-    sky = place(draw_population(counts, rng), default_rng(streams["sky"]))
+    sky = place_objects(draw_population(counts, rng), default_rng(streams["sky"]))
     seen = _observe_all(sky, streams)
     field = _publish(sky, seen, streams, first=part * n_objects, light_curves=light_curves)
     return replace(field, seed=seed)
@@ -127,7 +127,7 @@ def simulate_training_set(*, seed: int = 0, light_curves: bool = False) -> Field
     streams = _streams(seed, 0)
     counts = {name: _OVERSAMPLING * count for name, count in TRAINING_COUNTS.items()}
     population = draw_population(counts, default_rng(streams["population"]))
-    sky = place(population, default_rng(streams["sky"]))
+    sky = place_objects(population, default_rng(streams["sky"]))
     seen = _observe_all(sky, streams)
     rows = _labelled(sky, seen)
     kept = {name: entries.of_objects(rows, len(sky.ra)) for name, entries in seen.items()}

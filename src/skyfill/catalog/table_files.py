@@ -14,7 +14,7 @@ from skyfill.catalog.file_io import first_bytes, open_atomic, reading
 from skyfill.catalog.format_contract import BatchWriter, Scan, plain_scan
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
 from skyfill.catalog.schema import Schema, as_schema
-from skyfill.catalog.table import Table, check_names, normalized_schema, with_facts
+from skyfill.catalog.table import Table, normalized_schema, refuse_repeated_names, with_facts
 from skyfill.errors import CatalogError
 
 BATCH_ROWS = 1 << 17
@@ -181,7 +181,7 @@ def open_writer(
     """
     path = Path(path)
     module = import_module(_MODULES[_writable(path)])
-    check_names(schema.names)
+    refuse_repeated_names(schema.names)
     if not schema.names:
         raise CatalogError(f"{path}: a table without columns cannot be written")
     schema = normalized_schema(schema)
