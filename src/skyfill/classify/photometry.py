@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -50,12 +51,15 @@ class MixturePhotometry:
         Magnitudes of each survey; NaN is a gap.
     field_rows : integer array of shape (f, k)
         Sources away from the base objects, as rows of the surveys (-1: none).
+    known : array of shape (m, b + sum of the p_k), optional
+        Values of counterparts that are known already, in place of those found here.
     seed : int
     """
 
     base: Array
     surveys: Sequence[Array]
     field_rows: Rows
+    known: Array | None = None
     seed: int = 0
     _cache: dict[str, _Density] = field(default_factory=dict, repr=False)
 
@@ -65,6 +69,8 @@ class MixturePhotometry:
         Counterparts are drawn from the probabilities, one association for each object; in the
         first round only those that are secure by position.
         """
+        if self.known is not None:
+            return self._learn_known(self.known)
         objects, chosen = self._draw(found, p)
         if len(objects) < LEAST_COUNTERPARTS:
             raise DataError(
@@ -75,17 +81,31 @@ class MixturePhotometry:
         others = [np.flatnonzero(objects % FOLDS != k) for k in range(FOLDS)]
         rows = found.rows[chosen]
         mine = [_learn(values[o], rows[o], self.seed + k) for k, o in enumerate(others)]
+        return self._ratio(mine, objects, rows, values)
+
+    def _learn_known(self, known: Array) -> Ratio:
+        """Learn from known counterparts: all objects share one mixture."""
+        ends = np.cumsum([self.base.shape[1], *(v.shape[1] for v in self.surveys)])
+        parts = [known[:, a:b] for a, b in itertools.pairwise(ends)]
+        seen = np.stack([np.isfinite(part).any(axis=1) for part in parts], axis=1)
+        rows = np.where(seen, 0, -1)
+        everyone = np.zeros(len(known), dtype=np.int64)
+        return self._ratio([_learn(known, rows, self.seed)], everyone, rows, known)
+
+    def _ratio(self, mine: Sequence[_Density], objects: Rows, rows: Rows, learned: Array) -> Ratio:
+        """Give the ratio of any associations; `learned` is what the mixtures were learned from."""
         theirs = self._field()
 
-        def raw(owners: Rows, of: Rows) -> Array:
-            return self._log_ratio(owners, of, mine, theirs)
+        def raw(owners: Rows, values: Array, of: Rows) -> Array:
+            return _log_ratio(owners, values, of, mine, theirs)
 
-        strange = _fit_strange(raw(objects, rows))
+        strange = _fit_strange(raw(objects, learned, rows))
 
         def ratio(other: Associations) -> Array:
             asked = _asked(other)
+            who, which = other.base[asked], other.rows[asked]
             out = np.zeros(len(other))
-            out[asked] = _bounded(raw(other.base[asked], other.rows[asked]), strange)
+            out[asked] = _bounded(raw(who, self._values(who, which), which), strange)
             return out
 
         return ratio
@@ -124,17 +144,18 @@ class MixturePhotometry:
             self._cache["field"] = _learn(values, self.field_rows[some], self.seed)
         return self._cache["field"]
 
-    def _log_ratio(
-        self, owners: Rows, rows: Rows, mine: Sequence[_Density], theirs: _Density
-    ) -> Array:
-        values = self._values(owners, rows)
-        n_base = self.base.shape[1]
-        log_ratio = -theirs.log_density(values[:, n_base:], rows)
-        for k, density in enumerate(mine):
-            part = np.flatnonzero(owners % FOLDS == k)
-            log_ratio[part] += density.log_density(values[part], rows[part])
-            log_ratio[part] -= density.log_density_of_base(values[part, :n_base])
-        return log_ratio
+
+def _log_ratio(
+    owners: Rows, values: Array, rows: Rows, mine: Sequence[_Density], theirs: _Density
+) -> Array:
+    """Log ratio of the densities; object i is judged by the mixture learned without it."""
+    n_base = values.shape[1] - len(theirs.network)
+    log_ratio = -theirs.log_density(values[:, n_base:], rows)
+    for k, density in enumerate(mine):
+        part = np.flatnonzero(owners % len(mine) == k)
+        log_ratio[part] += density.log_density(values[part], rows[part])
+        log_ratio[part] -= density.log_density_of_base(values[part, :n_base])
+    return log_ratio
 
 
 def _asked(found: Associations) -> Rows:

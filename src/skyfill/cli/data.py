@@ -69,6 +69,13 @@ def fetch(name: str, output: Path | None) -> None:
 )
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option("-n", "--objects", type=click.IntRange(min=1), default=10_000, show_default=True)
+@click.option(
+    "--kind",
+    type=click.Choice(["lmc", "xray", "crowded"]),
+    default="lmc",
+    show_default=True,
+    help="Surveys of the LMC; X-ray sources over a deep field; a crowded field with blends.",
+)
 @click.option("--training", is_flag=True, help="The paper's 1833 labelled objects instead.")
 @click.option("--light-curves", is_flag=True, help="Also write two-band light curves.")
 @click.option(
@@ -84,6 +91,9 @@ def simulate(*, folder: Path, training: bool, light_curves: bool, seed: int, **h
     """Write the catalogs that surveys would publish of a simulated LMC field into FOLDER."""
     from skyfill.datasets import simulate_field, simulate_training_set, write_field
 
+    if how["kind"] != "lmc":
+        _simulate_counterparts(how["kind"], how["objects"], folder, seed)
+        return
     if training:
         field = simulate_training_set(seed=seed, light_curves=light_curves)
     else:
@@ -94,6 +104,20 @@ def simulate(*, folder: Path, training: bool, light_curves: bool, seed: int, **h
     for path in write_field(field, folder).values():
         click.echo(path)
     note(f"{len(field.macho)} objects -> {folder}")
+
+
+def _simulate_counterparts(kind: str, n_objects: int, folder: Path, seed: int) -> None:
+    from skyfill.datasets import (
+        simulate_crowded_field,
+        simulate_xray_field,
+        write_counterpart_field,
+    )
+
+    simulate_one = simulate_xray_field if kind == "xray" else simulate_crowded_field
+    field = simulate_one(n_objects, seed=seed)
+    for path in write_counterpart_field(field, folder).values():
+        click.echo(path)
+    note(f"{len(field.base)} objects over {field.area_deg2:.3g} square degrees -> {folder}")
 
 
 def _shares(factor: float) -> dict[str, float]:

@@ -38,7 +38,7 @@ COMMANDS = {
 }
 INTERRUPTED = 130
 # Parameters that name files to write.
-_OUTPUTS = ("output", "missing", "figure")
+_OUTPUTS = ("output", "missing", "figure", "all_file")
 # Parameters that hold the table a command is about.
 _TABLES = ("catalog", "results", "objects", "light_curves", "file")
 

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
+from skyfill.cli.match_probability import (
+    match_with_probability,
+    probability_options,
+    refuse_without_probability,
+)
 from skyfill.cli.options import (
     BASE,
     DEFAULT_RADIUS,
@@ -32,6 +37,7 @@ FAR_ARCSEC = 3600.0
     epilog=shared.examples(
         "skyfill match field/macho.csv field/sage.fits --radius sage=3 -o both.parquet",
         "skyfill match field/macho.csv field/lc.parquet --id lc=id -o with_features.parquet",
+        "skyfill match xray.fits optical.fits --probability --false-rate 0.05 -o best.parquet",
     ),
 )
 @click.argument("base", type=shared.CATALOG)
@@ -96,6 +102,7 @@ FAR_ARCSEC = 3600.0
     is_flag=True,
     help="HATS catalogues: go on where a match that was killed or interrupted stopped.",
 )
+@probability_options
 @shared.as_json("the report")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
@@ -104,11 +111,19 @@ def command(context: click.Context, /, **options: Any) -> None:
     The columns of a survey get the suffix _NAME; sep_NAME, n_NAME and flag_NAME tell how it
     matched. Gaps of unmatched objects say why in their companion columns.
 
+    With --probability every association of BASE with the surveys is weighed, by positions, their
+    errors and magnitudes: p_any and p_i say how likely the counterpart is.
+
     Where all of them, and the output, are HATS catalogues (hats://FOLDER), their partitions are
     matched one to one, here or on the cluster of --scheduler.
     """
     from skyfill.cli.match_hats import are_hats, match_catalogs
 
+    if options["probability"] and not are_hats(options):
+        shape = match_with_probability(context, options, _read, _inputs)
+        note(f"{shape} -> {options['output']}")
+        return
+    refuse_without_probability(context)
     match = match_catalogs if are_hats(options) else _match_tables
     shape, reports = match(context, options)
     _tell(reports, as_json=options["as_json"])

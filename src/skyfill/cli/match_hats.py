@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Options that need whole tables, or what a HATS catalogue says already.
 NOT_FOR_HATS = {
+    "probability": "probabilities are computed for files",
     "keep": "pairs of HATS catalogues are one to one",
     "remove_offset": "a shift is measured on whole tables",
     "position": "a HATS catalogue knows its position columns",

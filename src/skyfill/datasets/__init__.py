@@ -11,6 +11,7 @@ from skyfill.datasets.field import (
     simulate_field,
     simulate_training_set,
     simulate_xray_field,
+    write_counterpart_field,
     write_field,
 )
 from skyfill.datasets.listing import DATASETS, dataset_files, dataset_state, load_dataset
@@ -44,5 +45,6 @@ __all__ = [
     "simulate_field",
     "simulate_training_set",
     "simulate_xray_field",
+    "write_counterpart_field",
     "write_field",
 ]

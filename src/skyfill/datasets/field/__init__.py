@@ -10,7 +10,7 @@ from skyfill.datasets.field.simulate import (
     simulate_field,
     simulate_training_set,
 )
-from skyfill.datasets.field.write import write_field
+from skyfill.datasets.field.write import write_counterpart_field, write_field
 from skyfill.datasets.field.xray import (
     CounterpartField,
     simulate_crowded_field,
@@ -29,5 +29,6 @@ __all__ = [
     "simulate_field",
     "simulate_training_set",
     "simulate_xray_field",
+    "write_counterpart_field",
     "write_field",
 ]

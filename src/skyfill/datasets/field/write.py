@@ -8,6 +8,7 @@ import numpy as np
 from skyfill.catalog import Provenance, Role, Table, write_table
 from skyfill.datasets.field.observing import SURVEYS
 from skyfill.datasets.field.simulate import Field
+from skyfill.datasets.field.xray import CounterpartField
 
 FILES = {
     "macho": "macho.csv",
@@ -69,6 +70,30 @@ def write_field(field: Field, folder: str | Path) -> dict[str, Path]:
     files["ubvi_schema"] = folder / "ubvi.toml"
     files["ubvi_schema"].write_text(_UBVI_SCHEMA)
     return files | _write_footprints(folder)
+
+
+def write_counterpart_field(field: CounterpartField, folder: str | Path) -> dict[str, Path]:
+    """Write the base, the surveys and the truth of a field with known counterparts.
+
+    Returns
+    -------
+    dict from name to path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skyfill.datasets.field.xray import simulate_xray_field
+    >>> sorted(write_counterpart_field(simulate_xray_field(20), tempfile.mkdtemp()))
+    ['base', 'infrared', 'optical', 'truth']
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = {"base": field.base, **field.surveys, "truth": field.truth}
+    files = {name: folder / f"{name}.fits" for name in tables}
+    provenance = Provenance("skyfill.datasets.write_counterpart_field")
+    for name, table in tables.items():
+        write_table(table, files[name], provenance=provenance)
+    return files
 
 
 def _as_published(name: str, table: Table) -> Table:

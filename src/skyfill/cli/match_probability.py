@@ -1,0 +1,311 @@
+"""`skyfill match --probability`: every counterpart with how likely it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from skyfill.cli import options as shared
+from skyfill.cli.options import BASE, common_value, is_given, named_values
+from skyfill.cli.terminal import note, warn
+from skyfill.errors import CatalogError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from skyfill.classify import MixturePhotometry
+    from skyfill.sky import CounterpartReport, CounterpartRules, Field, Found, Survey, Threshold
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--probability", is_flag=True, help="Weigh all associations; give each a probability."
+    ),
+    click.option(
+        "--error",
+        "errors",
+        multiple=True,
+        metavar="NAME=ARCSEC|COLUMN[:UNIT]|MAJOR:MINOR:ANGLE[:UNIT]|auto",
+        help="Position errors of a survey or `base`: standard deviations, or with @90 radii that "
+        "hold 90 %.  [default: columns with known names, else auto]",
+    ),
+    click.option(
+        "--area",
+        "areas",
+        multiple=True,
+        metavar="DEG2|NAME=DEG2",
+        help="Area that a survey covers evenly.  [default: that of its footprint, else local "
+        "densities]",
+    ),
+    click.option(
+        "--completeness",
+        multiple=True,
+        metavar="NAME=SHARE",
+        help="Share of BASE with a counterpart in a survey.  [default: estimated]",
+    ),
+    click.option(
+        "--photometry",
+        type=click.Choice(["learn", "none"]),
+        default="learn",
+        show_default=True,
+        help="Learn which magnitudes counterparts have, or use positions alone.",
+    ),
+    click.option(
+        "--bands",
+        multiple=True,
+        metavar="NAME=COLUMN,...",
+        help="Columns for photometry, of a survey or `base`.  [default: magnitudes of the surveys]",
+    ),
+    click.option(
+        "--prior-from",
+        type=shared.FILE,
+        help="Table of known counterparts, joined by match: learn magnitudes from it.",
+    ),
+    click.option(
+        "--false-rate",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        help="Wanted share of false matches: sets the least p_any by shifted positions.",
+    ),
+    click.option(
+        "--p-any",
+        type=click.FloatRange(0, 1),
+        default=0.5,
+        show_default=True,
+        help="Objects with a lower p_any have no counterpart.",
+    ),
+    click.option(
+        "--all", "all_file", type=shared.FILE, help="Also write every association into this file."
+    ),
+    click.option("--figure", type=shared.FILE, help="Draw purity and completeness (.png, .pdf)."),
+)
+_ONLY_HERE = (
+    *("errors", "areas", "completeness", "photometry", "bands", "prior_from"),
+    *("false_rate", "p_any", "all_file", "figure"),
+)
+
+
+def probability_options(command: Command) -> Command:
+    """Add the options of --probability to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def refuse_without_probability(context: click.Context) -> None:
+    """Refuse options that mean nothing for a match by position alone."""
+    for parameter in context.command.params:
+        if parameter.name in _ONLY_HERE and is_given(context, parameter.name):
+            raise CatalogError(f"{parameter.opts[-1]}: only with --probability; add that option")
+
+
+def match_with_probability(
+    context: click.Context,
+    options: Mapping[str, Any],
+    read: Callable[[Mapping[str, Any]], list[Survey]],
+    inputs: Callable[[Mapping[str, Any]], list[Path]],
+) -> str:
+    """Find counterparts, write the tables, print the report; give the shape of the result."""
+    from skyfill.catalog import Provenance, write_table
+    from skyfill.sky import association_table, counterpart_table, find_counterparts, read_field
+
+    _refuse(options)
+    base, *surveys = _described(read(options), options)
+    epoch = common_value(options["epoch"], shared.year)
+    there = read_field(base, surveys, remove_offset=options["remove_offset"], epoch=epoch)
+    rules = _rules(options)
+    photometry = _photometry(base, surveys, there, options)
+    found = find_counterparts(there, rules, photometry)
+    threshold = _threshold(there, found, rules, options)
+    if options["false_rate"] and threshold:
+        rules = _at_threshold(rules, threshold)
+    table, reports = counterpart_table(base.table, surveys, there, found, rules)
+    files = [*inputs(options), *([options["prior_from"]] if options["prior_from"] else [])]
+    provenance = Provenance(shared.as_typed(context), inputs=files)
+    write_table(table, options["output"], provenance=provenance)
+    if options["all_file"]:
+        every = association_table(base.table, surveys, there, found)
+        write_table(every, options["all_file"], provenance=provenance)
+        note(f"{len(every)} associations -> {options['all_file']}")
+    if options["figure"] and threshold:
+        from skyfill.report.counterpart_figure import draw_threshold
+
+        draw_threshold(threshold).savefig(options["figure"], dpi=150)
+    _tell(reports, table.column("flag").to_pylist(), threshold, rules, as_json=options["as_json"])
+    return f"{len(table)} rows, {len(table.names)} columns"
+
+
+def _refuse(options: Mapping[str, Any]) -> None:
+    if options["keep"] == "all":
+        raise CatalogError(
+            "--keep all: with --probability every association goes into a file of its own; write "
+            "--all FILE"
+        )
+    if options["keys"]:
+        raise CatalogError(
+            "--id: a survey that is joined by identifier has no probability; join it first, "
+            "without --probability"
+        )
+
+
+def _described(surveys: Sequence[Survey], options: Mapping[str, Any]) -> list[Survey]:
+    """Add errors, areas and completeness to the surveys; radii not asked for follow errors."""
+    from dataclasses import replace
+
+    from skyfill.sky import PositionError
+
+    names = [survey.name for survey in surveys]
+    errors = named_values(options["errors"], names, "--error", PositionError.parse)
+    areas = named_values(options["areas"], names[1:], "--area", _area)
+    area = common_value(options["areas"], _area)
+    shares = named_values(options["completeness"], names[1:], "--completeness", _share)
+    own = named_values(options["radius"], names[1:], "--radius", shared.arcsec)
+    common = common_value(options["radius"], shared.arcsec) or 0.0
+    return [
+        replace(
+            survey,
+            radius_arcsec=own.get(survey.name, common),
+            error=errors.get(survey.name),
+            area_deg2=areas.get(survey.name, area),
+            completeness=shares.get(survey.name),
+        )
+        for survey in surveys
+    ]
+
+
+def _area(text: str) -> float:
+    return _number(text, "--area", "square degrees")
+
+
+def _share(text: str) -> float:
+    share = _number(text, "--completeness", "a share between 0 and 1")
+    if not 0 < share < 1:
+        raise CatalogError(f"--completeness {text}: a share between 0 and 1 was expected")
+    return share
+
+
+def _number(text: str, option: str, kind: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise CatalogError(f"{option} {text}: {text!r} is not a number ({kind})") from None
+
+
+def _rules(options: Mapping[str, Any]) -> CounterpartRules:
+    from skyfill.sky import CounterpartRules
+
+    return CounterpartRules(one_to_one=options["keep"] == "symmetric", p_any=options["p_any"])
+
+
+def _photometry(
+    base: Survey, surveys: Sequence[Survey], there: Field, options: Mapping[str, Any]
+) -> MixturePhotometry | None:
+    import numpy as np
+
+    from skyfill.classify import MixturePhotometry
+    from skyfill.sky import group_elsewhere
+
+    if options["photometry"] == "none":
+        return None
+    names = [BASE, *(survey.name for survey in surveys)]
+    given = named_values(options["bands"], names, "--bands", lambda text: text.split(","))
+    bands = [given.get(s.name, _magnitudes(s) if s is not base else []) for s in (base, *surveys)]
+    if not any(bands[1:]):
+        note("no magnitudes found: positions alone; name them with --bands NAME=COLUMN,...")
+        return None
+    values = [
+        s.table.numbers(*b) if b else np.empty((len(s.table), 0))
+        for s, b in zip((base, *surveys), bands, strict=True)
+    ]
+    known = options["prior_from"] and _known(options["prior_from"], names, bands)
+    return MixturePhotometry(values[0], values[1:], group_elsewhere(there), known=known)
+
+
+def _magnitudes(survey: Survey) -> list[str]:
+    from skyfill.catalog import Role
+
+    table = survey.table
+    features = table.names_with(Role.FEATURE)
+    return [
+        name
+        for name in features
+        if table.info(name).unit == "mag" or (table.info(name).ucd or "").startswith("phot.mag")
+    ]
+
+
+def _known(path: Path, names: Sequence[str], bands: Sequence[Sequence[str]]) -> np.ndarray:
+    """Read the values of known counterparts by the names that match gives to columns."""
+    from skyfill.catalog import read_table
+
+    table = read_table(path)
+    suffixes = ["" if name == BASE else f"_{name}" for name in names]
+    columns = [f"{b}{end}" for end, own in zip(suffixes, bands, strict=True) for b in own]
+    absent = [name for name in columns if name not in table.names]
+    if absent:
+        raise CatalogError(
+            f"{path}: no column {absent[0]!r}; --prior-from needs a table joined by skyfill match "
+            f"with the same names of surveys and bands ({', '.join(columns)})"
+        )
+    return table.numbers(*columns)
+
+
+def _threshold(
+    there: Field, found: Found, rules: CounterpartRules, options: Mapping[str, Any]
+) -> Threshold | None:
+    from skyfill.sky import find_threshold
+
+    if not (options["false_rate"] or options["figure"]):
+        return None
+    rate, shifts = options["false_rate"] or 0.05, max(options["controls"], 1)
+    return find_threshold(there, found, rules, false_rate=rate, n_shifts=shifts)
+
+
+def _at_threshold(rules: CounterpartRules, threshold: Threshold) -> CounterpartRules:
+    from dataclasses import replace
+
+    if threshold.p_any > 1:
+        warn(
+            f"no p_any keeps false matches below {100 * threshold.false_rate:g} %; nothing is "
+            "accepted: allow more (--false-rate) or give better positions"
+        )
+    return replace(rules, p_any=threshold.p_any)
+
+
+def _tell(
+    reports: Sequence[CounterpartReport],
+    flags: Sequence[str],
+    threshold: Threshold | None,
+    rules: CounterpartRules,
+    *,
+    as_json: bool,
+) -> None:
+    counts = {flag: flags.count(flag) for flag in ("secure", "several", "none")}
+    if as_json:
+        cut = None if threshold is None else threshold.p_any
+        surveys = [report.to_dict() for report in reports]
+        click.echo(json.dumps({"flags": counts, "threshold": cut, "surveys": surveys}, indent=2))
+        return
+    for report in reports:
+        click.echo(_line(report))
+    words = ", ".join(f"{n} {flag}" for flag, n in counts.items())
+    click.echo(f"p_any >= {rules.p_any:.2f}: {words}")
+    if threshold is not None:
+        purity, completeness = threshold.at(min(rules.p_any, 1.0))
+        click.echo(
+            f"by shifted positions: purity {purity:.3f}, completeness {completeness:.3f} at this "
+            f"p_any; {100 * threshold.false_rate:g} % false matches at p_any {threshold.p_any:.2f}"
+        )
+
+
+def _line(report: CounterpartReport) -> str:
+    offset = f"; offset removed: {report.offset}" if report.offset else ""
+    return (
+        f"{report.name}: {report.matched} counterparts, {report.expected_false:.1f} of them "
+        f"expected to be wrong; completeness {report.completeness:.2f}, position error "
+        f"{report.sigma_arcsec:.3g} arcsec, {report.density_deg2:.0f} sources per square "
+        f"degree{offset}"
+    )
