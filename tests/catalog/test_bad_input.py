@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+import tempfile
 import textwrap
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -166,13 +168,18 @@ def test_a_type_that_the_format_cannot_hold_is_refused(extension, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_no_permission_to_read_or_write_is_said(tmp_path, table):
-    path = tmp_path / "t.parquet"
+@pytest.fixture
+def open_folder():
+    """A folder that everybody may enter; each start of pytest closes its own for other users."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def test_no_permission_to_read_or_write_is_said(open_folder, table):
+    path = open_folder / "t.parquet"
     write_table(table, path)
     path.chmod(0)
-    tmp_path.chmod(0o555)
-    for parent in list(tmp_path.parents)[:3]:  # one more where tests run side by side
-        parent.chmod(0o755)
+    open_folder.chmod(0o555)
     # For root every file is open: the child becomes nobody once everything is imported.
     code = """
         import os, pyarrow.parquet, skyfill.catalog.parquet
@@ -187,8 +194,8 @@ def test_no_permission_to_read_or_write_is_said(tmp_path, table):
             except CatalogError as error:
                 print(error)
     """
-    done = run(code, tmp_path)
-    tmp_path.chmod(0o755)
+    done = run(code, open_folder)
+    open_folder.chmod(0o755)
     assert done.splitlines() == [
         "t.parquet: permission denied",
         "new.parquet: permission denied; nothing was written",

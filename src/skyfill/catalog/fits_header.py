@@ -15,8 +15,9 @@ from skyfill.catalog.fixed_width_cells import unescape
 from skyfill.catalog.provenance import PROVENANCE_KEY
 from skyfill.errors import CatalogError
 
-# Our own keywords, beside TTYPEn, TFORMn, TUNITn, TUCDn, TCOMMn and TNULLn.
-ROLE, OF, KIND, PROVENANCE, META = "TROLE", "TROF", "TSKYT", "SKYPROV", "SKYMETA"
+# Keywords of the facts of a column; TROLEn, TROFn and those below are our own.
+INFO_KEYS = {"unit": "TUNIT", "ucd": "TUCD", "description": "TCOMM", "role": "TROLE", "of": "TROF"}
+KIND, PROVENANCE, META = "TSKYT", "SKYPROV", "SKYMETA"
 # Values of TSKYTn for text with escapes, and for columns returned as stored.
 ESCAPED, AS_STORED = "escaped", "stored"
 MOST_COLUMNS = 999
@@ -160,17 +161,12 @@ def _ascii_column(header: Any, n: int) -> FitsColumn:
 
 def _column(header: Any, n: int, code: str, form: tuple[int, np.dtype, str]) -> FitsColumn:
     kind = header.get(f"{KIND}{n}")
-    facts = {
-        "unit": header.get(f"TUNIT{n}"),
-        "ucd": header.get(f"TUCD{n}"),
-        "description": header.get(f"TCOMM{n}"),
-        "of": header.get(f"{OF}{n}"),
-    }
+    facts = {key: header.get(f"{word}{n}") for key, word in INFO_KEYS.items()}
     name = header.get(f"TTYPE{n}", f"column_{n}")
     # Only skyfill escapes; a backslash of another program is literal.
     read = unescape if kind else str
     words = {key: read(str(word)) for key, word in facts.items() if word not in (None, "")}
-    info = ColumnInfo(**words, role=_role(header.get(f"{ROLE}{n}")))
+    info = ColumnInfo(**{**words, "role": _role(facts["role"])})  # type: ignore[arg-type]
     scale, zero = float(header.get(f"TSCAL{n}", 1)), float(header.get(f"TZERO{n}", 0))
     null = header.get(f"TNULL{n}")
     return FitsColumn(read(str(name)), code, *form, scale, zero, null, kind, info)

@@ -100,15 +100,8 @@ def _structure(stored: list[StoredColumn], row_bytes: int, n_rows: int) -> list[
 
 def _column_cards(column: StoredColumn, n: int) -> dict[str, Any]:
     info = ColumnInfo.from_metadata(column.field.metadata).to_metadata()
-    names = {
-        "unit": "TUNIT",
-        "ucd": "TUCD",
-        "description": "TCOMM",
-        "role": keys.ROLE,
-        "of": keys.OF,
-    }
     cards = {f"TTYPE{n}": _card_text(column.field.name), f"TFORM{n}": _form(column)}
-    cards |= {f"{names[key]}{n}": _card_text(value) for key, value in info.items()}
+    cards |= {f"{keys.INFO_KEYS[key]}{n}": _card_text(value) for key, value in info.items()}
     if pa.types.is_integer(column.kind) and column.extent.n_null:
         cards[f"TNULL{n}"] = _null(column)
     return cards | {f"{keys.KIND}{n}": _kind_word(column)}

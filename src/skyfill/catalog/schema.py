@@ -97,11 +97,9 @@ class Schema:
         >>> Schema.from_options(sentinels=["J=99.999,-99"]).rules[0].facts
         {'sentinels': [99.999, -99]}
         """
-        said = [(option, "role") for option in roles]
-        said += [(option, "unit") for option in units]
-        said += [(option, "sentinels") for option in sentinels]
+        by_key = {"role": roles, "unit": units, "sentinels": sentinels}
         rules = []
-        for option, key in said:
+        for key, option in ((k, option) for k, given in by_key.items() for option in given):
             name, equals, word = option.rpartition("=")
             if not (equals and name and word):
                 raise CatalogError(f"option {option!r} is not of the form COLUMN=VALUE")
