@@ -16,7 +16,7 @@ from skyfill.classify.scorer import Scorer, entropy_bits
 from skyfill.classify.views import VIEWS, Facts
 from skyfill.impute import NetworkImputer
 from skyfill.network import learn_mixture
-from skyfill.network.mixture.mixture import Plan
+from skyfill.network.mixture.fit import Plan
 from tests.classify.test_classifier import quick, stars
 
 

@@ -27,7 +27,8 @@ from skyfill.model import (
     train,
     train_classifier,
 )
-from skyfill.network.mixture.mixture import Plan, climb_mixture, expect_parts, split
+from skyfill.network.mixture.fit import Plan, climb_mixture
+from skyfill.network.mixture.mixture import expect_parts, split
 from skyfill.scale import fill_file
 from skyfill.scale.dispatch import (
     column_names,

@@ -8,8 +8,9 @@ import pytest
 from skyfill.catalog import ColumnInfo, Role, Table, write_table
 from skyfill.errors import CatalogError
 from skyfill.model import train
+from skyfill.network.mixture.fit import climb_mixture
 from skyfill.network.mixture.margin import fit_margin
-from skyfill.network.mixture.mixture import climb_mixture, expect_parts, split
+from skyfill.network.mixture.mixture import expect_parts, split
 from skyfill.scale.columns import spool_columns
 from skyfill.scale.train import expect_columns, train_file, with_margins
 from skyfill.threads import map_threads, one_blas_thread

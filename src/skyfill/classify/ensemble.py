@@ -16,7 +16,7 @@ from skyfill.classify.sklearn_trees import Growth, grow_trees, row_weights
 from skyfill.classify.training_set import Codes, Labels, deal_folds
 from skyfill.classify.views import VIEWS, Array, choose_contrasts, gather_facts
 from skyfill.network import MixtureNetwork
-from skyfill.network.mixture.mixture import Plan
+from skyfill.network.mixture.fit import Plan
 from skyfill.threads import map_threads, one_blas_thread
 
 # Boostings of each view, averaged: log loss on Chandra falls from 0.218 to 0.215.

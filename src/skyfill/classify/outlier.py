@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.network import MixtureNetwork, learn_mixture
-from skyfill.network.mixture.mixture import Plan
+from skyfill.network.mixture.fit import Plan
 
 Array = NDArray[np.float64]
 

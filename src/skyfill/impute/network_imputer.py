@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from skyfill.errors import ConvergenceWarning
-from skyfill.impute._inputs import Array
+from skyfill.impute._inputs import Array, check_learnable, validated
 from skyfill.impute.base import DistributionImputer, as_generator
-from skyfill.network import Posterior, learn_mixture
+from skyfill.network import Cells, Posterior, learn_mixture
 
 
 class NetworkImputer(DistributionImputer):
@@ -85,11 +85,33 @@ class NetworkImputer(DistributionImputer):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _fit(self, X: Array) -> None:
+    def fit(
+        self, X: Any, y: Any = None, *, lower: Any = None, upper: Any = None, errors: Any = None
+    ) -> Self:
+        """Learn from a table with gaps, limits and errors.
+
+        Parameters
+        ----------
+        X : array of shape (n, p), or a table
+            NaN, null and masked cells are gaps; every column needs at least one value.
+        y : ignored
+        lower, upper : arrays of shape (n, p), optional
+            Limits of missing values: the value is larger than `lower`, as the magnitude of a
+            source that was not detected, or smaller than `upper`, as its flux. NaN: none.
+        errors : array of shape (n, p), optional
+            Standard deviations of the errors of seen values, and the widths of limits. The
+            distribution learned is that of the values without errors. NaN or 0: exact.
+        """
+        numbers = validated(self, X, reset=True)
+        check_learnable(numbers, getattr(self, "feature_names_in_", None))
+        self._learn(Cells(numbers, lower, upper, errors))
+        return self
+
+    def _learn(self, cells: Cells) -> None:
         options = self.get_params(deep=False)
         rng = as_generator(options.pop("random_state"))
         names = getattr(self, "feature_names_in_", None)
-        learned = learn_mixture(X, names, rng=rng, **options)
+        learned = learn_mixture(cells, names, rng=rng, **options)
         self.network_, self.plan_ = learned.network, learned.plan
         self.n_iter_, self.converged_ = learned.n_iter, learned.converged
         if not learned.converged:
@@ -99,18 +121,69 @@ class NetworkImputer(DistributionImputer):
                 stacklevel=3,
             )
 
-    def _fill(self, X: Array) -> Array:
-        return self.network_.posterior(X).mean
+    def transform(
+        self, X: Any, *, lower: Any = None, upper: Any = None, errors: Any = None
+    ) -> Array:
+        """Fill the gaps of new rows with their posterior means; seen cells stay bit for bit.
 
-    def _posterior(self, X: Array) -> Posterior:
-        return self.network_.posterior(X)
+        Limits and errors of the new rows are as in `fit`; likewise in all methods below.
+        """
+        cells = self._cells(X, lower, upper, errors)
+        lost = np.isnan(cells.values)
+        return self.network_.posterior(cells).mean if lost.any() else cells.values.copy()
 
-    def _quantiles(self, X: Array, levels: Sequence[float]) -> Array:
-        return self.network_.quantiles(X, levels)
+    def fit_transform(self, X: Any, y: Any = None, **known: Any) -> Array:
+        """Learn from a table and fill its gaps; takes `lower`, `upper` and `errors`."""
+        return self.fit(X, y, **known).transform(X, **known)
 
-    def _draws(self, X: Array, n_draws: int, rng: np.random.Generator) -> Array:
-        return self.network_.draws(X, n_draws, rng)
+    def _cells(self, X: Any, lower: Any, upper: Any, errors: Any) -> Cells:
+        return Cells(self._new_rows(X), lower, upper, errors)
 
-    def score_samples(self, X: Any) -> Array:
-        """Log-likelihood of each row's seen cells, per unit of normal score."""
-        return self.network_.loglik(self._new_rows(X))
+    def posterior(
+        self,
+        X: Any,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        errors: Any = None,
+        denoise: bool = False,
+    ) -> Posterior:
+        """Mean and standard deviation of each cell; a seen cell is itself, with 0.
+
+        With `denoise`, a cell seen with an error gives what it would be without it.
+        """
+        return self.network_.posterior(self._cells(X, lower, upper, errors), denoise=denoise)
+
+    def quantiles(
+        self,
+        X: Any,
+        levels: Sequence[float],
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        errors: Any = None,
+    ) -> Array:
+        """Quantiles of each cell, of shape (len(levels), n, p); a seen cell is itself."""
+        return self.network_.quantiles(self._cells(X, lower, upper, errors), levels)
+
+    def interval(self, X: Any, level: float = 0.9, **known: Any) -> tuple[Array, Array]:
+        """Central interval of each cell that holds the share `level` of its distribution.
+
+        Takes `lower`, `upper` and `errors`.
+        """
+        low, high = self.quantiles(X, [0.5 - level / 2, 0.5 + level / 2], **known)
+        return low, high
+
+    def sample(self, X: Any, n_draws: int = 1, *, random_state: Any = None, **known: Any) -> Array:
+        """Draw completed tables, of shape (n_draws, n, p); the gaps of a row are drawn jointly.
+
+        Takes `lower`, `upper` and `errors`.
+        """
+        cells = Cells(self._new_rows(X), **known)
+        return self.network_.draws(cells, n_draws, as_generator(random_state))
+
+    def score_samples(
+        self, X: Any, *, lower: Any = None, upper: Any = None, errors: Any = None
+    ) -> Array:
+        """Log-likelihood of each row's seen cells and limits, per unit of normal score."""
+        return self.network_.loglik(self._cells(X, lower, upper, errors))

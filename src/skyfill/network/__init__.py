@@ -1,5 +1,6 @@
 """Bayesian networks over arrays in which NaN is a gap."""
 
+from skyfill.network.cells import Cells
 from skyfill.network.mixture.learn import learn_mixture
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.moments import Moments, em
@@ -12,6 +13,7 @@ from skyfill.network.single.posterior import Posterior
 from skyfill.network.single.reversal import Regression
 
 __all__ = [
+    "Cells",
     "DiscreteNetwork",
     "Fit",
     "Gaussian",

@@ -119,3 +119,47 @@ def em(
         params = maximize(moments)
     moments = expect(params)
     return Climb(params, [*trace, moments.loglik], False, moments)
+
+
+def accelerated_em(
+    expect: Callable[[P], Moments],
+    maximize: Callable[[Moments], P],
+    start: P,
+    *,
+    extrapolate: Callable[[P, P, P], P],
+    change: Callable[[P, P], float],
+    tol: float,
+    max_iter: int,
+) -> Climb[P]:
+    """Climb in strides: two steps of EM show where they lead (SQUAREM, Varadhan & Roland 2008).
+
+    EM with limits moves slowly where little is seen. A stride that lowers the likelihood by more
+    than `tol` per row is taken back. Stops when a stride gains less than `tol` per row and a step
+    changes the parameters by less than `tol` too: what is hardly seen hardly moves the likelihood.
+
+    Parameters
+    ----------
+    expect, maximize, start, tol, max_iter
+        As in `em`; `max_iter` counts expectations.
+    extrapolate : callable
+        Takes three successive sets of parameters, gives one further on.
+    change : callable
+        How far two sets of parameters are apart.
+    """
+    params, moments = start, expect(start)
+    trace = [moments.loglik]
+    while len(trace) < max_iter:
+        first = maximize(moments)
+        middle = expect(first)
+        second = maximize(middle)
+        further = extrapolate(params, first, second)
+        ahead = expect(further)
+        trace += [middle.loglik, ahead.loglik]
+        if not ahead.loglik >= middle.loglik - tol * moments.n:
+            further, ahead = second, expect(second)
+            trace.append(ahead.loglik)
+        gain, moved = ahead.loglik - moments.loglik, change(first, second)
+        params, moments = further, ahead
+        if gain <= tol * moments.n and moved <= tol:
+            return Climb(params, trace, True, moments)
+    return Climb(params, trace, False, moments)

@@ -13,13 +13,8 @@ import pyarrow as pa
 
 from skyfill.catalog import Schema, Table
 from skyfill.model import Model, features_of, train
-from skyfill.network.mixture.mixture import (
-    Mixture,
-    Plan,
-    Sorted,
-    expect_parts,
-    split,
-)
+from skyfill.network.mixture.fit import Plan
+from skyfill.network.mixture.mixture import Mixture, Sorted, expect_parts, split
 from skyfill.network.moments import Moments
 from skyfill.scale.client import open_client
 from skyfill.scale.partitions import Part, common_schema, part_schema, plan_parts, read_part

@@ -16,15 +16,9 @@ import pyarrow as pa
 
 from skyfill.catalog import Schema, Table, open_scan
 from skyfill.model import Model, train
+from skyfill.network.mixture.fit import Plan, climb_mixture
 from skyfill.network.mixture.margin import Margin, fit_margin, identity_margin
-from skyfill.network.mixture.mixture import (
-    ROWS_AT_ONCE,
-    Mixture,
-    Plan,
-    climb_mixture,
-    expect_mixture,
-    split,
-)
+from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, expect_mixture, split
 from skyfill.network.moments import Moments
 from skyfill.scale.columns import Array, Columns, spool_columns
 from skyfill.scale.steps import Expect, Keep, forget

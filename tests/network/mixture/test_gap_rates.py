@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from skyfill.network.mixture.mixture import GAP_DOUBT, GAP_PRIOR, gap_rates
+from skyfill.network.mixture.fit import GAP_DOUBT, GAP_PRIOR, gap_rates
 from skyfill.network.moments import Moments
 
 

@@ -10,9 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from skyfill.network._array import Array
+from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
 
 # Rows are held out in parts of this share, until there are this many of them.
@@ -25,18 +27,18 @@ STEPS = np.linspace(0.0, 1.0, 41)
 GROUPS = 5
 # Levels of few cells are drawn towards those of all cells, as by this many extra cells.
 PRIOR = 60.0
-Learn = Callable[[Array, Generator], MixtureNetwork]
+Learn = Callable[[Cells, Generator], MixtureNetwork]
 
 
-def fit_levels(learn: Learn, X: Array, rng: Generator) -> tuple[Array, BySpread]:
+def fit_levels(learn: Learn, cells: Cells | Array, rng: Generator) -> tuple[Array, BySpread]:
     """Find the levels of the posterior at which hidden cells of held-out rows lie.
 
     Parameters
     ----------
     learn : callable
         Learns a model from rows; takes the rows and a generator.
-    X : array of shape (n, p)
-        Rows in random order; NaN is a gap.
+    cells : Cells or array of shape (n, p)
+        Rows in random order.
     rng : numpy.random.Generator
         Decides what is hidden.
 
@@ -47,39 +49,47 @@ def fit_levels(learn: Learn, X: Array, rng: Generator) -> tuple[Array, BySpread]
     by_spread : BySpread
         Levels to ask a column for, where the posterior is narrow or wide.
     """
-    size = int(HELD_OUT * len(X))
+    cells = as_cells(cells)
+    size = int(HELD_OUT * len(cells))
     n_parts = min(max(-(-HELD_ROWS // size), 1), round(1 / HELD_OUT))
-    found = [_held_out(learn, X, slice(i * size, (i + 1) * size), rng) for i in range(n_parts)]
+    places = [np.arange(len(cells)) // size == part for part in range(n_parts)]
+    found = [_held_out(learn, cells, held, rng) for held in places]
     pit, spread = (np.concatenate(side) for side in zip(*found, strict=True))
     known = ~np.isnan(pit)
-    everywhere = _blend(pit[known], STEPS)
-    columns = np.stack([_blend(pit[known[:, j], j], everywhere) for j in range(X.shape[1])])
-    # What is left once the columns are calibrated.
+    everywhere = blend(pit[known], STEPS)
+    columns = np.stack([blend(pit[known[:, j], j], everywhere) for j in range(pit.shape[1])])
+    # What is left once the faults of the columns are corrected.
     left = np.stack([np.interp(p, levels, STEPS) for p, levels in zip(pit.T, columns, strict=True)])
     return columns, _by_spread(left.T[known], spread[known])
 
 
-def _held_out(learn: Learn, X: Array, held: slice, rng: Generator) -> tuple[Array, Array]:
+def _held_out(
+    learn: Learn, cells: Cells, held: NDArray[np.bool_], rng: Generator
+) -> tuple[Array, Array]:
     """PIT and spread of hidden cells of held-out rows, NaN elsewhere."""
-    model, rows = learn(np.delete(X, held, axis=0), rng), np.tile(X[held], (TIMES, 1))
-    lost = _hide(rows, rng)
-    pit, spread = model.pit(lost, rows, rng), model.spreads(lost)
-    hidden = np.isnan(lost) & ~np.isnan(rows)
+    model = learn(cells.take(~held), rng)
+    rows = cells.take(np.tile(np.flatnonzero(held), TIMES))
+    hidden = _hide(rows, rng)
+    lost = rows.hide(hidden)
+    pit, spread = model.pit(lost, rows.values, rng), model.spreads(lost)
     return np.where(hidden, pit, np.nan), np.where(hidden, spread, np.nan)
 
 
-def _hide(rows: Array, rng: Generator) -> Array:
-    """Hide cells: at random in half of the rows, in the pattern of another row in the others."""
-    cells = rng.random(rows.shape) < HIDDEN
-    pattern = np.isnan(rows)[rng.permutation(len(rows))]
-    empty = ~(pattern & ~np.isnan(rows)).any(axis=1)
-    mask = np.where((empty | (rng.random(len(rows)) < 0.5))[:, None], cells, pattern)
-    lost = np.where(mask, np.nan, rows)
+def _hide(rows: Cells, rng: Generator) -> NDArray[np.bool_]:
+    """Hide cells: at random in half of the rows, in the pattern of another row in the others.
+
+    Non-detections are no pattern to copy: a bright object would have been detected.
+    """
+    lost = np.isnan(rows.values)
+    cells = rng.random(lost.shape) < HIDDEN
+    pattern = (lost & ~rows.is_limited)[rng.permutation(len(rows))]
+    empty = ~(pattern & ~lost).any(axis=1)
+    mask = np.where((empty | (rng.random(len(rows)) < 0.5))[:, None], cells, pattern) & ~lost
     # Where nothing would be left, nothing is hidden.
-    return np.where(np.isnan(lost).all(axis=1, keepdims=True), rows, lost)
+    return mask & ~(mask | lost).all(axis=1, keepdims=True)
 
 
-def _blend(found: Array, prior: Array) -> Array:
+def blend(found: Array, prior: Array) -> Array:
     """Quantiles of the levels found, drawn towards a prior as by some extra cells; ends stay.
 
     The mean is taken of normal scores, where small levels count as much as large ones.
@@ -100,4 +110,4 @@ def _by_spread(pit: Array, spread: Array) -> BySpread:
     knots = np.array([np.median(spread[group == g]) for g in kept])
     if len(knots) < 2 or (np.diff(knots) <= 0).any():
         return BySpread(np.arange(2.0), np.tile(STEPS, (2, 1)))
-    return BySpread(knots, np.stack([_blend(pit[group == g], STEPS) for g in kept]))
+    return BySpread(knots, np.stack([blend(pit[group == g], STEPS) for g in kept]))

@@ -18,6 +18,7 @@ from skyfill.network.mixture.kernels import (
     prepare,
 )
 from skyfill.network.mixture.lanes import LANES, combine, copy, norm
+from skyfill.network.mixture.limited_kernels import CELLS, level_of, score_of, tabulate
 from skyfill.network.mixture.margin import GRID_REACH, GRID_SIZE
 
 # Components of less than this responsibility are left out of moments and posteriors. Each cell of a
@@ -38,15 +39,19 @@ def look_up(table, score):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_gaps(row_of, column_of, resp, mean, sd, grids, out, spread):  # type: ignore[no-untyped-def]
+def fill_gaps(row_of, column_of, resp, mean, sd, windows, grids, out, spread):  # type: ignore[no-untyped-def]
     """Write the mean and sd of each gap on the scale of the tables, by quadrature.
 
     Gaps of one row follow one another.
     """
     last, count, total = -1, 0, 0.0
-    some = np.empty(resp.shape[1], np.int64)
+    some, room = np.empty(resp.shape[1], np.int64), (np.empty(resp.shape[1]), np.empty(CELLS))
     for g in range(row_of.size):
         r, j = row_of[g], column_of[g]
+        if is_limited(windows, g):
+            limited = (resp[r], mean[g], sd[g], windows[g])
+            out[r, j], spread[r, j] = limited_moments(limited, grids[j], room)
+            continue
         if r != last:
             last, (count, total) = r, list_components(resp[r], some)
         first, second = 0.0, 0.0
@@ -59,6 +64,26 @@ def fill_gaps(row_of, column_of, resp, mean, sd, grids, out, spread):  # type: i
         first /= total
         out[r, j] = first
         spread[r, j] = np.sqrt(max(second / total - first * first, 0.0))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def is_limited(windows, g):  # type: ignore[no-untyped-def]
+    """Check whether a gap has a limit."""
+    return windows.shape[0] > 0 and (windows[g, 0] > -np.inf or windows[g, 1] < np.inf)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def limited_moments(limited, grid, room):  # type: ignore[no-untyped-def]
+    """Mean and sd of a gap within limits, on the scale of its table."""
+    resp, mean, sd, window = limited
+    logs, mass = room
+    first, width = tabulate(resp, mean, sd, (window[0], window[1], window[2]), logs, mass)
+    one, two = 0.0, 0.0
+    for i in range(mass.size):
+        value = look_up(grid, first + (i + 0.5) * width)
+        one += mass[i] * value
+        two += mass[i] * value * value
+    return one, np.sqrt(max(two - one * one, 0.0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -85,9 +110,15 @@ def mixture_cdf(score, resp, mean, sd):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def gap_levels(row_of, resp, mean, sd, scores, out):  # type: ignore[no-untyped-def]
+def gap_levels(row_of, resp, mean, sd, windows, scores, out):  # type: ignore[no-untyped-def]
     """Write the probability that each gap's normal score lies below a given one."""
+    logs, mass = np.empty(resp.shape[1]), np.empty(CELLS)
     for g in range(row_of.size):
+        if is_limited(windows, g):
+            window = (windows[g, 0], windows[g, 1], windows[g, 2])
+            first, width = tabulate(resp[row_of[g]], mean[g], sd[g], window, logs, mass)
+            out[g] = level_of(scores[g], first, width, mass)
+            continue
         out[g] = mixture_cdf(scores[g], resp[row_of[g]], mean[g], sd[g])
 
 
@@ -160,16 +191,25 @@ def find_score(level, ends, resp, mean, sd):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def gap_quantiles(row_of, column_of, resp, mean, sd, grids, calibration, out):  # type: ignore[no-untyped-def]
+def gap_quantiles(row_of, column_of, resp, mean, sd, windows, grids, calibration, out):  # type: ignore[no-untyped-def]
     """Write quantiles of each gap: a monotone map keeps them, so they are found among the scores.
 
-    `calibration` holds the levels asked for, those of the columns, spreads, and levels at these.
+    `calibration` holds the levels asked for, those of the columns, spreads, levels at these, and
+    the levels of the columns within limits.
     """
-    at, columns, knots, by_spread = calibration
+    at, columns, knots, by_spread, within = calibration
+    logs, mass = np.empty(resp.shape[1]), np.empty(CELLS)
     levels = np.empty(at.size)
     coarse, below = np.empty(COARSE), np.empty(COARSE)
     for g in range(row_of.size):
         r, j = row_of[g], column_of[g]
+        if is_limited(windows, g):
+            window = (windows[g, 0], windows[g, 1], windows[g, 2])
+            first, width = tabulate(resp[r], mean[g], sd[g], window, logs, mass)
+            for q in range(at.size):
+                level = interpolate(within[j], at[q])
+                out[q, r, j] = look_up(grids[j], score_of(level, first, width, mass))
+            continue
         spread = gap_spread(resp[r], mean[g], sd[g])
         calibrate_levels(at, columns[j], spread, knots, by_spread, levels)
         lowest, highest = np.inf, -np.inf
@@ -237,19 +277,20 @@ def draw_gaps(X, order, starts, components, resp, mean, first_gap, uniform, norm
     """Write joint draws: a component by its responsibility, then its Gaussian, then the margins."""
     blocks, p, _ = components.means.shape
     lost, factors, z = np.empty(p + 1, np.int64), make_factors(blocks, p), make_room(p)
+    of_gap, of_normal = first_gap
     for g in range(starts.size - 1):
         count = find_lost(X[order[starts[g]]], lost)
         prepare(lost, count, components, factors, z)
         for a in range(starts[g], starts[g + 1]):
             r = order[a]
-            gap = first_gap[r]
+            gap, own = of_gap[r], of_normal[r]
             for t in range(out.shape[0]):
                 chosen = choose(resp[r], uniform[t, r])
                 b, k = chosen // LANES, chosen % LANES
                 for i in range(count):
                     noise = 0.0
                     for h in range(i, count):
-                        noise += factors.root[b, i, h, k] * normal[t, gap + h]
+                        noise += factors.root[b, i, h, k] * normal[t, own + h]
                     out[t, r, lost[i]] = look_up(grids[lost[i]], mean[gap + i, chosen] + noise)
 
 

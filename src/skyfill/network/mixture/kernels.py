@@ -72,8 +72,8 @@ def find_lost(x, lost):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def make_room(p):  # type: ignore[no-untyped-def]
-    """Room to work in: p + 1 rows, then one of ones and one of zeros."""
-    z = np.zeros((p + 3, LANES))
+    """Room to work in: p + 1 rows, then one of ones, one of zeros and one more."""
+    z = np.zeros((p + 4, LANES))
     z[p + 1] = 1.0
     return z
 
@@ -84,7 +84,7 @@ def prepare(lost, count, components, factors, z):  # type: ignore[no-untyped-def
     means, precisions, log_norms, log_lost, log_seen, _ = components
     lower, root, log_w, log_gaps = factors
     blocks, p, _ = means.shape
-    constant = 0.5 * (p - count) * np.log(2.0 * np.pi)
+    constant, exact = 0.5 * (p - count) * np.log(2.0 * np.pi), np.zeros(p)
     for b in range(blocks):
         copy(z, p + 2, log_gaps, b)
         gap = 0
@@ -96,14 +96,14 @@ def prepare(lost, count, components, factors, z):  # type: ignore[no-untyped-def
                 combine(1.0, log_gaps, b, 1.0, log_seen, b * p + j, log_gaps, b)
         combine(1.0, log_norms, b, -constant, z, p + 1, log_w, b)
         combine(1.0, log_w, b, 1.0, log_gaps, b, log_w, b)
-        factorize(b, lost, count, precisions, lower, root, log_w, z)
+        factorize(b, lost, count, exact, precisions, lower, root, log_w, z)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def factorize(b, lost, count, precisions, lower, root, log_w, z):  # type: ignore[no-untyped-def]
-    """Factorise the lost block of a precision, P = L L^T; subtract log|L| from log_w."""
+def factorize(b, lost, count, tau, precisions, lower, root, log_w, z):  # type: ignore[no-untyped-def]
+    """Factorise the lost block of a precision, P + diag(tau) = L L^T; log_w loses log|L|."""
     p = precisions.shape[1]
-    first, det, one, nothing = b * p * p, p, p + 1, p + 2
+    first, det, one, nothing, half = b * p * p, p, p + 1, p + 2, p + 3
     copy(z, one, z, det)
     for i in range(count):
         row = first + i * p
@@ -112,7 +112,9 @@ def factorize(b, lost, count, precisions, lower, root, log_w, z):  # type: ignor
             eliminate(
                 precisions, start, lower, row, lower, other, j, lower, other + j, lower, row + j
             )
-        pivot(precisions, first + lost[i] * p + lost[i], lower, row, i, lower, row + i)
+        at = first + lost[i] * p + lost[i]
+        combine(1.0, precisions, at, 0.5 * tau[i], z, one, z, half)
+        pivot(z, half, lower, row, i, lower, row + i)
         multiply(z, det, lower, row + i, z, det)
         # One logarithm per component, not one per gap; before the products run out of range.
         if i == count - 1 or i % 8 == 7:

@@ -9,21 +9,21 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from skyfill.network._array import Array, Rng, as_table, check_names, check_seen
-from skyfill.network.mixture.calibration import fit_levels
-from skyfill.network.mixture.margin import fit_margin, identity_margin
-from skyfill.network.mixture.mixture import (
-    PLAN_ROWS,
-    Mixture,
-    Plan,
-    expect_parts,
-    fit_mixture,
-    split,
-)
+from skyfill.network._array import Array, Rng, check_names, check_seen
+from skyfill.network.cells import Cells, as_cells
+from skyfill.network.mixture.calibration import blend, fit_levels
+from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture
+from skyfill.network.mixture.margin import Margin, fit_censored_margin, fit_margin, identity_margin
+from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
+from skyfill.network.mixture.rehearsal import Rehearsal, levels_found, miss, rehearse
 from skyfill.network.moments import Climb
 from skyfill.threads import map_threads, one_blas_thread
 
+# How strongly regressions of columns with limits are shared (pooling.py).
+POOLING = 3.0
+# Components with which the maps of columns are chosen; fewer are taken if they miss this less.
+MAP_COMPONENTS, CLEARLY = 4, 0.97
 # Components tried, in this order, while held-out likelihood rises; and shrinkages at the best.
 COMPONENTS = (1, 2, 4, 8, 12, 16, 24, 32, 48)
 SHRINKAGES = (2.0, 5.0, 15.0)
@@ -36,6 +36,7 @@ ONE_FOLD_ROWS = 1000
 LEAST_ROWS = 12
 # Tables with fewer rows than this give too few held-out cells to calibrate with.
 CALIBRATION_ROWS, CALIBRATION_FITS = 200, 3
+LEVEL_STEPS = 41
 # The averaged fits have between these shares of the chosen number of components.
 SPREAD = (0.6, 1.2)
 
@@ -52,7 +53,7 @@ class LearnedMixture:
 
 
 def learn_mixture(  # noqa: PLR0913 - every option of the model
-    X: ArrayLike,
+    X: ArrayLike | Cells,
     names: Sequence[str] | None = None,
     *,
     n_components: int | str = "auto",
@@ -70,8 +71,9 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
 
     Parameters
     ----------
-    X : array of shape (n, p)
-        NaN is a gap.
+    X : array of shape (n, p), or Cells
+        NaN is a gap. `Cells` hold limits and errors as well: then the distribution learned is that
+        of the values without their errors, beyond what was detected.
     names : sequence of str, optional
         Names of the columns.
     n_components : int or "auto"
@@ -100,31 +102,118 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     LearnedMixture
         `network` (a MixtureNetwork), `plan`, `trials` and `converged`.
     """
-    X = as_table(X)
-    names = check_names(names, X.shape[1])
-    check_seen(X, names)
+    cells = as_cells(X)
+    names = check_names(names, cells.values.shape[1])
+    check_seen(cells.values, names)
     for what, value in (("n_components", n_components), ("n_fits", n_fits)):
         if not isinstance(value, str) and value < 1:
             raise ValueError(f"{what} must be at least 1, not {value}")
     rng = np.random.default_rng(rng)
-    make = fit_margin if margins else identity_margin
-    maps = tuple(make(column[~np.isnan(column)]) for column in X.T)
-    bare = MixtureNetwork(names, maps, ())
-    Z = bare.scores(X)
+    asked = _asked(n_components, shrinkage, arcs, gaps)
     with one_blas_thread():
-        plan, trials = choose_plan(Z, _asked(n_components, shrinkage, arcs, gaps), rng)
+        rehearsal = rehearse(_sample(cells, PLAN_ROWS, rng)) if cells.is_limited.any() else None
+        bare = MixtureNetwork(names, choose_maps(cells, names, margins, rehearsal), ())
+        scores = bare.score_cells(cells)
+        plan, trials = choose_plan(scores, asked, rng, pooling=_pooling(cells))
+        if rehearsal is not None:
+            plan = choose_fewer(bare, plan, asked, rehearsal)
         plans = _spread(plan, n_fits, n_components == "auto")
         seeds = rng.spawn(n_fits)
 
         def fit(i: int) -> Climb[Mixture]:
-            return fit_mixture(Z, plans[i], seeds[i], tol=tol, max_iter=max_iter)
+            return fit_mixture(scores, plans[i], seeds[i], tol=tol, max_iter=max_iter)
 
         fits = map_threads(fit, list(range(n_fits)))
-        calibrated = calibrate and len(X) >= CALIBRATION_ROWS
-        levels = _calibrate(bare, X, plan, rng) if calibrated else (None, None)
-    network = MixtureNetwork(names, maps, tuple(fit.params for fit in fits), *levels)
+        levels: tuple[Array | None, BySpread | None] = (None, None)
+        if calibrate and len(cells) >= CALIBRATION_ROWS:
+            levels = _calibrate(bare, cells, plan, rng)
+        within = None
+        if calibrate and rehearsal is not None:
+            known = replace(bare, fits=tuple(found.params for found in fits))
+            within = _calibrate_limits(known, plan, rehearsal, rng)
+    network = MixtureNetwork(names, bare.margins, tuple(f.params for f in fits), *levels, within)
     n_iter = max(fit.n_iter for fit in fits)
     return LearnedMixture(network, plan, trials, n_iter, all(fit.converged for fit in fits))
+
+
+def _sample(cells: Cells, rows: int, rng: Generator) -> Cells:
+    return cells if len(cells) <= rows else cells.take(rng.permutation(len(cells))[:rows])
+
+
+def _pooling(cells: Cells) -> tuple[float, ...]:
+    """Strengths of the common regressions: more for columns that have limits; none without."""
+    limited = cells.is_limited.any(axis=0)
+    return tuple(np.where(limited, POOLING, 1.0).tolist()) if limited.any() else ()
+
+
+def choose_maps(
+    cells: Cells, names: tuple[str, ...], margins: bool, rehearsal: Rehearsal | None
+) -> tuple[Margin, ...]:
+    """Map columns to normal scores: by ranks, or linearly where that carries further."""
+    if margins and rehearsal is None:
+        return tuple(_rank_margin(cells, j) for j in range(len(names)))
+    linear = tuple(identity_margin(column[~np.isnan(column)]) for column in cells.values.T)
+    if not margins or rehearsal is None:
+        return linear
+    ranks = tuple(_rank_margin(cells, j) for j in range(len(names)))
+    limited = set(np.flatnonzero(cells.is_limited.any(axis=0)).tolist())
+    mixed = tuple(linear[j] if j in limited else ranks[j] for j in range(len(names)))
+
+    def score(maps: tuple[Margin, ...]) -> float:
+        bare = MixtureNetwork(names, maps, ())
+        p = len(names)
+        plan = Plan(min(MAP_COMPONENTS, max(len(cells) // (4 * p), 1)), FIRST_SHRINKAGE)
+        plan = plan._replace(pooling=_pooling(cells))
+        return miss(_rehearsed(bare, plan, rehearsal, 0), rehearsal)
+
+    return min((ranks, mixed, linear), key=score)
+
+
+def _rank_margin(cells: Cells, j: int) -> Margin:
+    column = cells.values[:, j]
+    limited = cells.is_limited[:, j]
+    if not limited.any():
+        return fit_margin(column[~np.isnan(column)])
+    nothing = np.full(len(column), np.nan)
+    sides = (nothing if side is None else side[:, j] for side in (cells.lower, cells.upper))
+    lower, upper = (side[limited] for side in sides)
+    return fit_censored_margin(column[~np.isnan(column)], lower, upper)
+
+
+def _rehearsed(bare: MixtureNetwork, plan: Plan, rehearsal: Rehearsal, seed: int) -> MixtureNetwork:
+    """Fit a mixture to the table with stricter limits."""
+    scores = bare.score_cells(rehearsal.harder)
+    fit = fit_mixture(scores, plan, np.random.default_rng(seed), each=map_threads)
+    return replace(bare, fits=(fit.params,))
+
+
+def choose_fewer(bare: MixtureNetwork, plan: Plan, asked: Asked, rehearsal: Rehearsal) -> Plan:
+    """Take fewer components where these carry clearly further beyond the limits."""
+    best, missed = plan, miss(_rehearsed(bare, plan, rehearsal, 0), rehearsal)
+    for k in (plan.n_components // 3, 1):
+        if k in asked.components or (0 < k < plan.n_components and len(asked.components) > 1):
+            fewer = plan._replace(n_components=k)
+            value = miss(_rehearsed(bare, fewer, rehearsal, 0), rehearsal)
+            if value < CLEARLY * missed:
+                best, missed = fewer, value
+    return best
+
+
+def _calibrate_limits(
+    network: MixtureNetwork, plan: Plan, rehearsal: Rehearsal, rng: Generator
+) -> Array:
+    """Levels of the posteriors within limits, from what stricter limits hide.
+
+    Hidden values have errors: `network`, fitted to all values, says what they are without these.
+    """
+    fits = [_rehearsed(network, plan, rehearsal, seed).fits[0] for seed in range(CALIBRATION_FITS)]
+    without_errors = network.draws(rehearsal.easier, 1, rng, denoise=True)[0]
+    truth = np.where(rehearsal.is_value, without_errors, rehearsal.truth)
+    found = levels_found(replace(network, fits=tuple(fits)), rehearsal, truth, rng)
+    known = ~np.isnan(found)
+    steps = np.linspace(0.0, 1.0, LEVEL_STEPS)
+    everywhere = blend(found[known], steps)
+    return np.stack([blend(column[~np.isnan(column)], everywhere) for column in found.T])
 
 
 ARCS, GAPS = ("full", "shared", "own"), ("ignorable", "informative")
@@ -153,46 +242,46 @@ def _asked(n_components: int | str, shrinkage: float | str, arcs: str, gaps: str
 
 
 def choose_plan(
-    Z: Array, asked: Asked, rng: Generator
+    scores: Cells, asked: Asked, rng: Generator, *, pooling: tuple[float, ...] = ()
 ) -> tuple[Plan, tuple[tuple[Plan, float], ...]]:
     """Settle one part of the plan after the other by held-out observed-data likelihood per row."""
     first = FIRST_SHRINKAGE if FIRST_SHRINKAGE in asked.shrinkages else asked.shrinkages[0]
-    plan = Plan(asked.components[0], first, asked.arcs[0], asked.gaps[0] == "informative")
-    if len(Z) < LEAST_ROWS:
-        return plan._replace(n_components=min(plan.n_components, len(Z))), ()
-    folds = _folds(Z[rng.permutation(len(Z))[:PLAN_ROWS]])
+    informative = asked.gaps[0] == "informative"
+    plan = Plan(asked.components[0], first, asked.arcs[0], informative, pooling)
+    n, p = scores.values.shape
+    if n < LEAST_ROWS:
+        return plan._replace(n_components=min(plan.n_components, n)), ()
+    folds = _folds(scores.take(rng.permutation(n)[:PLAN_ROWS]))
     seed = int(rng.integers(2**31))
-    scores: dict[Plan, float] = {}
+    tries: dict[Plan, float] = {}
 
     def score(trial: Plan) -> float:
-        if trial not in scores:
+        if trial not in tries:
             found = []
             for held, train in folds:
                 fit = fit_mixture(train, trial, np.random.default_rng(seed), each=map_threads)
                 found.append(held_out(fit.params, held, train))
-            scores[trial] = float(np.mean(found))
-        return scores[trial]
+            tries[trial] = float(np.mean(found))
+        return tries[trial]
 
     # A component has as many parameters as two rows per column at least.
     n_train = min(len(train) for _, train in folds)
-    usable = [k for k in asked.components if k == 1 or 2 * k * Z.shape[1] <= n_train]
+    usable = [k for k in asked.components if k == 1 or 2 * k * p <= n_train]
     tried = usable if len(asked.components) > 1 else asked.components
     plan = _rise([plan._replace(n_components=k) for k in tried], score)
     plan = _best([plan._replace(shrinkage=a) for a in asked.shrinkages], score)
     plan = _best([plan._replace(arcs=arcs) for arcs in asked.arcs], score)
     plan = _best([plan._replace(informative=g == "informative") for g in asked.gaps], score)
-    return plan, tuple(scores.items())
+    return plan, tuple(tries.items())
 
 
-def _folds(Z: Array) -> list[tuple[Array, Array]]:
+def _folds(scores: Cells) -> list[tuple[Cells, Cells]]:
     """Held-out and training rows: a quarter of a large table, each quarter in turn of a small."""
-    n_held = max(int(HELD_OUT * len(Z)), 1)
-    n_folds = 1 if len(Z) >= ONE_FOLD_ROWS else round(1 / HELD_OUT)
-    starts = [n_held * fold for fold in range(n_folds)]
-    return [
-        (Z[start : start + n_held], np.delete(Z, slice(start, start + n_held), axis=0))
-        for start in starts
-    ]
+    n = len(scores)
+    n_held = max(int(HELD_OUT * n), 1)
+    n_folds = 1 if n >= ONE_FOLD_ROWS else round(1 / HELD_OUT)
+    held = [(np.arange(n) // n_held) == fold for fold in range(n_folds)]
+    return [(scores.take(rows), scores.take(~rows)) for rows in held]
 
 
 def _best(plans: list[Plan], score: Callable[[Plan], float]) -> Plan:
@@ -212,7 +301,7 @@ def _rise(plans: list[Plan], score: Callable[[Plan], float]) -> Plan:
     return best
 
 
-def held_out(mixture: Mixture, held: Array, train: Array) -> float:
+def held_out(mixture: Mixture, held: Cells, train: Cells) -> float:
     """Mean log-likelihood of held-out rows and their patterns of gaps.
 
     Where gaps are ignorable, each column has one probability of a gap for all rows: so the two
@@ -220,23 +309,26 @@ def held_out(mixture: Mixture, held: Array, train: Array) -> float:
     """
     value = expect_parts(split(held), mixture, map_threads).loglik / len(held)
     if mixture.gap_rates is None:
-        rate = (np.isnan(train).sum(axis=0) + 0.5) / (len(train) + 1.0)
-        lost = np.isnan(held).mean(axis=0)
+        rate = (np.isnan(train.values).sum(axis=0) + 0.5) / (len(train) + 1.0)
+        lost = np.isnan(held.values).mean(axis=0)
         value += float((lost * np.log(rate) + (1 - lost) * np.log1p(-rate)).sum())
     return value
 
 
 def _calibrate(
-    bare: MixtureNetwork, X: Array, plan: Plan, rng: Generator
+    bare: MixtureNetwork, cells: Cells, plan: Plan, rng: Generator
 ) -> tuple[Array, BySpread]:
     """Calibrate on held-out rows with fits of the same plan."""
 
-    def learn(rows: Array, seeds: Generator) -> MixtureNetwork:
-        Z, starts = bare.scores(rows), seeds.spawn(CALIBRATION_FITS)
-        fits = map_threads(lambda i: fit_mixture(Z, plan, starts[i]), list(range(CALIBRATION_FITS)))
-        return replace(bare, fits=tuple(fit.params for fit in fits))
+    def learn(rows: Cells, seeds: Generator) -> MixtureNetwork:
+        scores, starts = bare.score_cells(rows), seeds.spawn(CALIBRATION_FITS)
 
-    return fit_levels(learn, X[rng.permutation(len(X))[: 2 * PLAN_ROWS]], rng)
+        def fit(i: int) -> Mixture:
+            return fit_mixture(scores, plan, starts[i]).params
+
+        return replace(bare, fits=tuple(map_threads(fit, list(range(CALIBRATION_FITS)))))
+
+    return fit_levels(learn, cells.take(rng.permutation(len(cells))[: 2 * PLAN_ROWS]), rng)
 
 
 def _spread(plan: Plan, n_fits: int, vary: bool) -> list[Plan]:

@@ -26,6 +26,8 @@ ATOM_SHARE, ATOM_ROWS = 0.005, 4
 GRID_REACH, GRID_SIZE = 5.0, 1001
 # Beyond the outermost knot the map goes on with the slope of this much of its outer part.
 TAIL = 0.5
+# Steps in which the shares of values between limits settle.
+CENSORED_STEPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +102,49 @@ def _mean_score(low: Array, high: Array) -> Array:
 def fit_margin(seen: Array) -> Margin:
     """Estimate the map of a column from its seen values."""
     values, counts = np.unique(seen, return_counts=True)
-    n = seen.size
+    return _map_ranks(values, counts, counts.astype(np.float64), (0.0, 0.0))
+
+
+def fit_censored_margin(seen: Array, lower: Array, upper: Array) -> Margin:
+    """Estimate the map of a column in the light of its limits.
+
+    Parameters
+    ----------
+    seen : array of shape (n,)
+    lower, upper : arrays of shape (m,)
+        Limits of values that were not seen; NaN: none on that side.
+
+    The share of values between those seen is the self-consistent one (Turnbull 1976), of which that
+    of Kaplan & Meier is the case of limits on one side. Beyond the outermost value seen there is
+    only a share: there the map goes on as it does just before.
+    """
+    values, counts = np.unique(seen, return_counts=True)
+    # Places 0 and last are beyond all values; a limit leaves those above or below it.
+    first = np.where(np.isnan(lower), 0, 1 + np.searchsorted(values, lower, side="right"))
+    last = np.where(np.isnan(upper), values.size + 2, 1 + np.searchsorted(values, upper))
+    last = np.maximum(last, first + 1)
+    own = np.concatenate([[0.0], counts, [0.0]])
+    mass = np.full(values.size + 2, 1.0)
+    for _ in range(CENSORED_STEPS):
+        below = np.concatenate([[0.0], np.cumsum(mass)])
+        per_mass = 1.0 / np.maximum(below[last] - below[first], 1e-300)
+        added = np.zeros(mass.size + 1)
+        np.add.at(added, first, per_mass)
+        np.add.at(added, last, -per_mass)
+        mass = own + mass * np.cumsum(added)[:-1]
+    return _map_ranks(values, counts, mass[1:-1], (mass[0], mass[-1]))
+
+
+def _map_ranks(values: Array, counts: IntArray, mass: Array, beyond: tuple[float, float]) -> Margin:
+    """Map values to normal quantiles of their ranks; `mass` counts rows, unseen ones included."""
     if values.size == 1:
         return Constant(values, np.zeros(1))
-    above = np.cumsum(counts)
-    atom = counts >= max(ATOM_ROWS, ATOM_SHARE * n)
+    n = float(mass.sum()) + sum(beyond)
+    above = beyond[0] + np.cumsum(mass)
+    atom = counts >= max(ATOM_ROWS, ATOM_SHARE * counts.sum())
     # An atom has two knots, at its first and last rank; any other value one, in the middle.
-    low, high = above - counts + 0.5, above - 0.5
+    half = 0.5 * mass / counts
+    low, high = above - mass + half, above - half
     ranks = np.concatenate([np.where(atom, low, (low + high) / 2), high[atom]])
     x = np.concatenate([values, values[atom]])
     order = np.lexsort((ranks, x))

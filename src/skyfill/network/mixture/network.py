@@ -12,24 +12,16 @@ from numpy.typing import ArrayLike
 
 from skyfill.errors import DataError
 from skyfill.network._array import Array, Rng, as_table, check_finite
+from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture import gap_kernels
 from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin import Knots, Margin, lay_out, score_columns
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
+from skyfill.network.mixture.weighing import Dice, Parts, draw, roll, weigh
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.parameters import as_network
 from skyfill.network.single.posterior import Posterior
 from skyfill.threads import map_threads
-
-
-class Parts(NamedTuple):
-    """Responsibilities, likelihood and posteriors of gaps by every component, for some rows."""
-
-    resp: Array  # (n, c)
-    mean: Array  # (gaps, c)
-    sd: Array  # (gaps, c)
-    loglik: Array  # (n,)
-    seen: Array  # (n,): the same without the chance of the pattern of gaps
 
 
 class Inferred(NamedTuple):
@@ -70,6 +62,10 @@ class MixtureNetwork:
         even steps; `quantiles` uses it.
     by_spread : BySpread, optional
         Level to ask the calibration for, where much or little is known of a gap.
+    within_limits : array of shape (p, levels), optional
+        The calibration of gaps that have limits.
+
+    Tables are arrays, NaN where a value is missing, or `Cells`, which hold limits and errors too.
     """
 
     names: tuple[str, ...]
@@ -77,6 +73,7 @@ class MixtureNetwork:
     fits: tuple[Mixture, ...]
     calibration: Array | None = None
     by_spread: BySpread | None = None
+    within_limits: Array | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -99,7 +96,7 @@ class MixtureNetwork:
         return np.stack([margin.grid() for margin in self.margins])
 
     def scores(self, X: ArrayLike) -> Array:
-        """Give the normal scores of a table; gaps stay NaN."""
+        """Give the normal scores of a table of numbers; gaps stay NaN."""
         X = as_table(X, len(self))
         check_finite(X, self.names)
         out = np.empty(X.shape)
@@ -108,25 +105,52 @@ class MixtureNetwork:
             out[:, j] = self.margins[j].to_normal(X[:, j])
         return out
 
-    def loglik(self, X: ArrayLike) -> Array:
+    def score_cells(self, X: ArrayLike | Cells) -> Cells:
+        """Give the normal scores of values, limits and errors."""
+        cells = as_cells(X, len(self))
+        Z = self.scores(cells.values)
+        if cells.is_plain:
+            return Cells(Z)
+        lower, upper = (None if a is None else self.scores(a) for a in (cells.lower, cells.upper))
+        return Cells(Z, lower, upper, self._score_errors(cells))
+
+    def _score_errors(self, cells: Cells) -> Array | None:
+        """Errors in normal scores: half of what they span there, around the value or the limit."""
+        if cells.errors is None:
+            return None
+        center = cells.values
+        for side in (cells.lower, cells.upper):
+            center = center if side is None else np.where(np.isnan(center), side, center)
+        ends = (self.scores(center + cells.errors), self.scores(center - cells.errors))
+        return (ends[0] - ends[1]) / 2
+
+    def loglik(self, X: ArrayLike | Cells) -> Array:
         """Log density of each row's seen cells, per unit of normal score, shape (n,).
 
-        With informative gaps the probability of the row's pattern of gaps is included.
+        With informative gaps the probability of the row's pattern of gaps is included, and with
+        limits that of lying within them.
         """
         return self._gather(X, lambda rows, parts: parts.loglik, ())
 
-    def responsibilities(self, X: ArrayLike) -> Array:
+    def responsibilities(self, X: ArrayLike | Cells) -> Array:
         """Probability of each component of each fit for each row, over the number of fits."""
         c = sum(self.n_components)
         return self._gather(X, lambda rows, parts: parts.resp[:, :c], (c,))
 
-    def posterior(self, X: ArrayLike) -> Posterior:
-        """Posterior mean and standard deviation of every cell; seen cells come back as they are."""
-        return self.look(X).posterior
+    def posterior(self, X: ArrayLike | Cells, *, denoise: bool = False) -> Posterior:
+        """Posterior mean and standard deviation of every cell.
 
-    def look(self, X: ArrayLike, *, responsibilities: bool = False) -> Inferred:
+        Seen cells come back as they are; with `denoise`, those with an error come back as what
+        they would be without it.
+        """
+        return self.look(X, denoise=denoise).posterior
+
+    def look(
+        self, X: ArrayLike | Cells, *, responsibilities: bool = False, denoise: bool = False
+    ) -> Inferred:
         """Give posterior, likelihood and, if asked for, responsibilities at the cost of one."""
-        X = as_table(X, len(self))
+        cells = as_cells(X, len(self))
+        X = cells.values
         mean, sd, seen = np.zeros(X.shape), np.zeros(X.shape), np.empty(len(X))
         resp = np.empty((len(X), sum(self.n_components))) if responsibilities else None
         # Moments about the middle and by the reach of a column: squares cannot overflow.
@@ -136,93 +160,98 @@ class MixtureNetwork:
         grids = (self._grids - middle[:, None]) / reach[:, None]
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            gaps = (part.row_of, part.column_of, parts.resp, parts.mean, parts.sd)
+            gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
             gap_kernels.fill_gaps(*gaps, grids, mean[rows], sd[rows])
             seen[rows] = parts.seen
             if resp is not None:
                 resp[rows] = parts.resp[:, : resp.shape[1]]
 
-        self._each(X, work)
-        filled = np.where(np.isnan(X), middle + reach * mean, X)
-        return Inferred(Posterior(filled, sd * reach), seen, resp)
+        self._each(cells, work)
+        lost = np.isnan(X) | cells.is_noisy if denoise else np.isnan(X)
+        filled = np.where(lost, middle + reach * mean, X)
+        return Inferred(Posterior(filled, np.where(lost, sd * reach, 0.0)), seen, resp)
 
-    def quantiles(self, X: ArrayLike, levels: Sequence[float]) -> Array:
+    def quantiles(self, X: ArrayLike | Cells, levels: Sequence[float]) -> Array:
         """Quantiles of every cell's posterior, shape (levels, n, p); a seen cell is itself."""
-        X = as_table(X, len(self))
+        cells = as_cells(X, len(self))
         at = np.asarray(levels, dtype=np.float64)
         if not ((at > 0) & (at < 1)).all():
             raise DataError(f"quantile levels must lie between 0 and 1, got {at.tolist()}")
-        out = np.repeat(X[None], len(at), axis=0)
-
-        calibration = (at, *self._calibration)
+        found = np.repeat(cells.values[None], len(at), axis=0)
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            gaps = (part.row_of, part.column_of, parts.resp, parts.mean, parts.sd)
-            gap_kernels.gap_quantiles(*gaps, self._grids, calibration, out[:, rows])
+            calibration = (at, *self._calibration)
+            gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
+            gap_kernels.gap_quantiles(*gaps, self._grids, calibration, found[:, rows])
 
-        self._each(X, work)
-        return out
+        self._each(cells, work)
+        return found if cells.errors is None else _with_seen(found, cells.values)
 
     @property
-    def _calibration(self) -> tuple[Array, Array, Array]:
-        """Levels of the columns, spreads, and levels at these."""
+    def _calibration(self) -> tuple[Array, Array, Array, Array]:
+        """Levels of the columns, spreads, levels at these, and levels within limits."""
         none = np.tile([0.0, 1.0], (len(self), 1))
         columns = none if self.calibration is None else self.calibration
         steps = np.linspace(0.0, 1.0, columns.shape[1])
         knots, levels = self.by_spread or BySpread(np.arange(2.0), np.tile(steps, (2, 1)))
-        return columns, knots, levels
+        return columns, knots, levels, none if self.within_limits is None else self.within_limits
 
-    def pit(self, X: ArrayLike, truth: ArrayLike, rng: Rng = None) -> Array:
+    def pit(self, X: ArrayLike | Cells, truth: ArrayLike, rng: Rng = None) -> Array:
         """Probability integral transform of the true values of a table's gaps, NaN elsewhere.
 
         Uniform where the posteriors are right. An atom is spread over its interval at random. The
         calibration is not used.
         """
-        X, truth = as_table(X, len(self)), as_table(truth, len(self))
-        out = np.full(X.shape, np.nan)
+        cells, truth = as_cells(X, len(self)), as_table(truth, len(self))
+        out = np.full(truth.shape, np.nan)
         pairs = [m.score_interval(truth[:, j]) for j, m in enumerate(self.margins)]
         ends = [np.stack(side, axis=1) for side in zip(*pairs, strict=True)]
-        share = np.random.default_rng(rng).random(X.shape)
+        share = np.random.default_rng(rng).random(truth.shape)
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            cells = (part.row_of, part.column_of)
+            at = (part.row_of, part.column_of)
             low, high = np.empty(len(part.row_of)), np.empty(len(part.row_of))
+            gaps = (part.row_of, *parts[:3], part.windows)
             for end, level in zip(ends, (low, high), strict=True):
-                gap_kernels.gap_levels(part.row_of, *parts[:3], end[rows][cells], level)
-            out[rows][cells] = low + share[rows][cells] * (high - low)
+                gap_kernels.gap_levels(*gaps, end[rows][at], level)
+            out[rows][at] = low + share[rows][at] * (high - low)
 
-        self._each(X, work)
-        return out
+        self._each(cells, work)
+        return np.where(np.isnan(cells.values), out, np.nan)
 
-    def spreads(self, X: ArrayLike) -> Array:
+    def spreads(self, X: ArrayLike | Cells) -> Array:
         """Give the standard deviation of each gap's normal score, NaN elsewhere."""
-        X = as_table(X, len(self))
-        out = np.full(X.shape, np.nan)
+        cells = as_cells(X, len(self))
+        out = np.full(cells.values.shape, np.nan)
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             spread = np.empty(len(part.row_of))
             gap_kernels.gap_spreads(part.row_of, *parts[:3], spread)
             out[rows][part.row_of, part.column_of] = spread
 
-        self._each(X, work)
-        return out
+        self._each(cells, work)
+        return np.where(np.isnan(cells.values), out, np.nan)
 
-    def draws(self, X: ArrayLike, n_draws: int, rng: Rng = None) -> Array:
-        """Joint posterior draws of each row's gaps, shape (n_draws, n, p)."""
-        X = as_table(X, len(self))
-        rng = np.random.default_rng(rng)
-        uniform = rng.random((n_draws, len(X)))
-        normal = rng.standard_normal((n_draws, int(np.isnan(X).sum())))
-        before = np.concatenate([[0], np.cumsum(np.isnan(X).sum(axis=1))])
-        out = np.repeat(X[None], n_draws, axis=0)
+    def draws(
+        self, X: ArrayLike | Cells, n_draws: int, rng: Rng = None, *, denoise: bool = False
+    ) -> Array:
+        """Joint posterior draws of each row's gaps, shape (n_draws, n, p).
+
+        With `denoise`, values seen with an error are drawn as what they would be without it.
+        """
+        cells = as_cells(X, len(self))
+        dice = roll(cells, n_draws, np.random.default_rng(rng))
+        before = np.concatenate([[0], np.cumsum(np.isnan(cells.values).sum(axis=1))])
+        out = np.repeat(cells.values[None], n_draws, axis=0)
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            mine = normal[:, before[rows.start] : before[rows.stop]]
-            random = np.ascontiguousarray(uniform[:, rows]), np.ascontiguousarray(mine)
-            found = (*part[:3], self._components, parts.resp, parts.mean, part.first_gap)
-            gap_kernels.draw_gaps(*found, *random, self._grids, out[:, rows])
+            gaps = slice(before[rows.start], before[rows.stop])
+            mine = Dice(dice.uniform[:, rows], dice.normal[:, gaps], dice.seeds[rows])
+            found = draw(part, self._components, parts, mine, self._grids)
+            seen = np.where(np.isnan(found), cells.values[rows], found)
+            out[:, rows] = seen if denoise else _with_seen(found, cells.values[rows])
 
-        self._each(X, work)
+        self._each(cells, work)
         return out
 
     def condition(self, given: Mapping[str, float], of: Sequence[str] | None = None) -> Posterior:
@@ -257,30 +286,29 @@ class MixtureNetwork:
                         strength[arc] = strength.get(arc, 0.0) + float(weight) / len(self.fits)
         return dict(sorted(strength.items(), key=lambda item: -item[1]))
 
-    def _each(self, X: Array, work: Callable[[slice, Sorted, Parts], None]) -> None:
-        """Let `work` see each part of a table with what the components make of it."""
+    def _each(self, cells: Cells, work: Callable[[slice, Sorted, Parts], None]) -> None:
+        """Let `work` see each part of a table with what the components say of it."""
 
         def one(start: int) -> None:
-            rows = slice(start, min(start + ROWS_AT_ONCE, len(X)))
-            part = sort_rows(self.scores(X[rows]))
-            work(rows, part, self._weigh(part))
+            rows = slice(start, min(start + ROWS_AT_ONCE, len(cells)))
+            part = sort_rows(self.score_cells(cells.take(rows)))
+            work(rows, part, weigh(part, self._components))
 
-        map_threads(one, list(range(0, len(X), ROWS_AT_ONCE)))
+        map_threads(one, list(range(0, len(cells), ROWS_AT_ONCE)))
 
-    def _weigh(self, part: Sorted) -> Parts:
-        components, n_gaps = self._components, len(part.row_of)
-        n, c = len(part.Z), components.log_norms.size
-        gaps = np.empty((n_gaps, c)), np.empty((n_gaps, c))
-        parts = Parts(np.empty((n, c)), *gaps, np.empty(n), np.empty(n))
-        gap_kernels.weigh_rows(*part[:3], components, part.first_gap, *parts)
-        return parts
-
-    def _gather(self, X: ArrayLike, pick: Callable[..., Array], shape: tuple[int, ...]) -> Array:
-        X = as_table(X, len(self))
-        out = np.empty((len(X), *shape))
+    def _gather(
+        self, X: ArrayLike | Cells, pick: Callable[..., Array], shape: tuple[int, ...]
+    ) -> Array:
+        cells = as_cells(X, len(self))
+        out = np.empty((len(cells), *shape))
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             out[rows] = pick(rows, parts)
 
-        self._each(X, work)
+        self._each(cells, work)
         return out
+
+
+def _with_seen(found: Array, seen: Array) -> Array:
+    """Put seen values, which errors had made lost, back."""
+    return np.where(np.isnan(seen), found, seen)

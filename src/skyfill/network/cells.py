@@ -1,0 +1,120 @@
+"""What a cell of a table can say: a value, a value with an error, a limit, or nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skyfill.errors import DataError
+from skyfill.network._array import Array, as_table
+
+_WORDS = ("lower", "upper", "errors")
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A table of numbers, with what else is known of its cells.
+
+    Parameters
+    ----------
+    values : array of shape (n, p)
+        NaN where nothing was measured.
+    lower, upper : arrays of shape (n, p), optional
+        Limits of missing values: the value is larger than `lower` (as the magnitude of a source
+        fainter than a limit), smaller than `upper` (as its flux), or lies between both. NaN: none.
+        They say nothing where a value is seen.
+    errors : array of shape (n, p), optional
+        Standard deviation of the error of a seen value. For a limit it is the width over which the
+        chance of a detection falls. NaN or 0: exact.
+
+    Examples
+    --------
+    Two stars in B and K; the second was not detected in K down to 16.2 mag.
+
+    >>> cells = Cells([[17.1, 15.0], [19.5, np.nan]], lower=[[np.nan] * 2, [np.nan, 16.2]])
+    >>> len(cells), cells.is_plain, cells.is_limited.tolist()
+    (2, False, [[False, False], [False, True]])
+    """
+
+    values: Array
+    lower: Array | None = None
+    upper: Array | None = None
+    errors: Array | None = None
+
+    def __post_init__(self) -> None:
+        values = as_table(self.values)
+        object.__setattr__(self, "values", values)
+        for name in _WORDS:
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, _beside(name, given, values))
+        self._check()
+
+    def _check(self) -> None:
+        if self.errors is not None and (self.errors < 0).any():
+            row, column = np.argwhere(self.errors < 0)[0]
+            raise DataError(f"errors must not be negative, as in row {row}, column {column}")
+        if self.lower is not None and self.upper is not None:
+            wrong = np.argwhere((self.lower >= self.upper) & np.isnan(self.values))
+            if len(wrong):
+                row, column = wrong[0]
+                raise DataError(
+                    f"row {row}, column {column}: the lower limit {self.lower[row, column]:g} is "
+                    f"not below the upper limit {self.upper[row, column]:g}"
+                )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there are values and gaps alone."""
+        return self.lower is None and self.upper is None and self.errors is None
+
+    @property
+    def is_limited(self) -> NDArray[np.bool_]:
+        """Cells without a value but with a limit."""
+        found = np.zeros(self.values.shape, bool)
+        for side in (self.lower, self.upper):
+            if side is not None:
+                found |= ~np.isnan(side)
+        return found & np.isnan(self.values)
+
+    @property
+    def is_noisy(self) -> NDArray[np.bool_]:
+        """Cells with a value and an error."""
+        if self.errors is None:
+            return np.zeros(self.values.shape, bool)
+        return (self.errors > 0) & ~np.isnan(self.values)
+
+    def take(self, rows: Any) -> Cells:
+        """Keep some rows: a slice, or an array of places or truth values."""
+        beside = {name: getattr(self, name) for name in _WORDS}
+        kept = {name: given[rows] for name, given in beside.items() if given is not None}
+        return Cells(self.values[rows], **kept)
+
+    def hide(self, hidden: NDArray[np.bool_]) -> Cells:
+        """Make gaps of some cells; their limits, which no longer hold, go as well."""
+        beside = {name: getattr(self, name) for name in _WORDS}
+        kept = {k: np.where(hidden, np.nan, v) for k, v in beside.items() if v is not None}
+        return Cells(np.where(hidden, np.nan, self.values), **kept)
+
+
+def _beside(name: str, given: ArrayLike, values: Array) -> Array | None:
+    """Check an array beside the values; None where it says nothing."""
+    array = as_table(given)
+    if array.shape != values.shape:
+        raise DataError(f"{name} has the shape {array.shape}, the table {values.shape}")
+    if np.isinf(array).any():
+        raise DataError(f"{name} must be finite, or NaN where there is none")
+    return None if np.isnan(array).all() else array
+
+
+def as_cells(X: ArrayLike | Cells, n_columns: int | None = None) -> Cells:
+    """Take a table of numbers, or cells; check the number of columns."""
+    cells = X if isinstance(X, Cells) else Cells(as_table(X))
+    as_table(cells.values, n_columns)
+    return cells

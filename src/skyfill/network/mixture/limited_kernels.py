@@ -1,0 +1,78 @@
+"""Compiled kernels for the distribution of one gap within limits, tabulated.
+
+Each component is a normal within the window; the mixture of them is put into narrow cells of equal
+width, from which moments, levels and quantiles follow.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from skyfill.network.mixture.truncated_kernels import log_tail, through_window
+
+# Cells of the table, and how far it reaches to both sides (in standard deviations; tails within
+# limits fall like an exponential).
+CELLS, BELOW, ABOVE = 96, 7.0, 10.0
+NEGLIGIBLE = 1e-5
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def tabulate(resp, mean, sd, window, logs, mass):  # type: ignore[no-untyped-def]
+    """Write the probability of each cell; return where the first begins and their width.
+
+    `logs` is room for a number per component.
+    """
+    low, high, noise = window
+    first, last = np.inf, -np.inf
+    for k in range(resp.size):
+        if resp[k] > NEGLIGIBLE:
+            logs[k], inside, var = through_window(mean[k], sd[k] ** 2, low, high, noise)
+            reach = math.sqrt(var)
+            below, above = (ABOVE, BELOW) if low == -np.inf else (BELOW, ABOVE)
+            first = min(first, inside - below * reach)
+            last = max(last, inside + above * reach)
+    if noise == 0.0:
+        first, last = max(first, low), min(last, high)
+    width = max((last - first) / mass.size, 1e-12)
+    mass[:] = 0.0
+    for k in range(resp.size):
+        if resp[k] > NEGLIGIBLE:
+            share = resp[k] / sd[k]
+            for i in range(mass.size):
+                z = (first + (i + 0.5) * width - mean[k]) / sd[k]
+                mass[i] += share * math.exp(max(-0.5 * z * z - logs[k], -700.0))
+    total = 0.0
+    for i in range(mass.size):
+        if noise > 0.0:
+            at, root = first + (i + 0.5) * width, math.sqrt(noise)
+            up = math.exp(log_tail((high - at) / root)[0]) if high < np.inf else 1.0
+            down = math.exp(log_tail((low - at) / root)[0]) if low > -np.inf else 0.0
+            mass[i] *= max(up - down, 0.0)
+        total += mass[i]
+    if total > 0.0:
+        mass /= total
+    else:  # nothing is left of the normals there: next to the limit is the best guess
+        mass[0 if low > -np.inf else mass.size - 1] = 1.0
+    return first, width
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def level_of(score, first, width, mass):  # type: ignore[no-untyped-def]
+    """Probability of a lower score."""
+    at = (score - first) / width
+    total = 0.0
+    for i in range(mass.size):
+        total += mass[i] * min(max(at - i, 0.0), 1.0)
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def score_of(level, first, width, mass):  # type: ignore[no-untyped-def]
+    """Score below which the gap lies with a given probability."""
+    left = level
+    for i in range(mass.size):
+        if left <= mass[i] and mass[i] > 0.0:
+            return first + (i + left / mass[i]) * width
+        left -= mass[i]
+    return first + mass.size * width

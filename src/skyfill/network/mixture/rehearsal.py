@@ -1,0 +1,125 @@
+"""Rehearse non-detections: make limits stricter, so that known values lie beyond them.
+
+Whether a model carries over to objects that are fainter than all that was seen cannot be judged by
+what was seen. But limits can be moved: fitted to a table whose limits are a good deal stricter, a
+model must find the values that are then hidden. So are chosen the maps of columns with limits, how
+strongly components share their regressions, and the levels of intervals within limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from skyfill.network._array import Array
+from skyfill.network.cells import Cells
+from skyfill.network.mixture.network import MixtureNetwork
+
+# Share of a column's seen values that the stricter limit hides.
+HIDDEN = 0.5
+# A column is rehearsed if at least so many of its cells have limits, and so many are seen.
+LEAST_LIMITED, LEAST_SEEN = 10, 40
+LEVELS = tuple((i + 1) / 20 for i in range(19))
+
+
+@dataclass(frozen=True, eq=False)
+class Rehearsal:
+    """A table with stricter limits.
+
+    Attributes
+    ----------
+    easier, harder : Cells
+        The table as it is, and as a model is to be fitted to it.
+    truth : array of shape (n, p)
+        Values hidden by the stricter limits, or the limits that were there before; NaN elsewhere.
+    is_value : boolean array of shape (n, p)
+        Where `truth` is a value.
+    scale : array of shape (p,)
+        Spread of the values that were seen.
+    """
+
+    easier: Cells
+    harder: Cells
+    truth: Array
+    is_value: NDArray[np.bool_]
+    scale: Array
+
+
+def rehearse(cells: Cells) -> Rehearsal | None:
+    """Make the limits of a table stricter; None where too few cells have limits or values."""
+    values, n_seen = cells.values, (~np.isnan(cells.values)).sum(axis=0)
+    new, truth = values.copy(), np.full(values.shape, np.nan)
+    limits = {"lower": cells.lower, "upper": cells.upper}
+    sides = {k: np.full(values.shape, np.nan) if v is None else v.copy() for k, v in limits.items()}
+    for j in np.flatnonzero(n_seen >= LEAST_SEEN).tolist():
+        for name, side in sides.items():
+            limited = np.isnan(values[:, j]) & ~np.isnan(side[:, j])
+            if limited.sum() < LEAST_LIMITED:
+                continue
+            _stricter(name, j, values, limited, new, side, truth)
+    found = ~np.isnan(truth)
+    if not found.any():
+        return None
+    harder = Cells(new, sides["lower"], sides["upper"], cells.errors)
+    scale = np.nanstd(np.where((n_seen > 1)[None, :], values, 0.0), axis=0)
+    is_value = found & ~np.isnan(values)
+    return Rehearsal(cells, harder, truth, is_value, np.where(scale > 0, scale, 1.0))
+
+
+def _stricter(
+    name: str,
+    j: int,
+    values: Array,
+    limited: NDArray[np.bool_],
+    new: Array,
+    side: Array,
+    truth: Array,
+) -> None:
+    """Move the limits of one column, and hide what lies beyond."""
+    column = values[:, j]
+    if name == "lower":
+        at = np.nanquantile(column, 1.0 - HIDDEN)
+        hidden, weaker = column > at, limited & (side[:, j] > at)
+    else:
+        at = np.nanquantile(column, HIDDEN)
+        hidden, weaker = column < at, limited & (side[:, j] < at)
+    truth[hidden, j], truth[weaker, j] = column[hidden], side[weaker, j]
+    new[hidden, j] = np.nan
+    side[hidden | weaker, j] = at
+
+
+def miss(network: MixtureNetwork, rehearsal: Rehearsal) -> float:
+    """How far the posteriors are from what the stricter limits hide: CRPS in spreads of columns.
+
+    Beyond the limits that were there before nothing is known: there the score is blind
+    (threshold-weighted, Gneiting & Ranjan 2011).
+    """
+    rows = ~np.isnan(rehearsal.truth).all(axis=1)
+    harder, truth = rehearsal.harder.take(rows), rehearsal.truth[rows]
+    r, c = np.nonzero(~np.isnan(truth))
+    quantiles = network.quantiles(harder, LEVELS)[:, r, c]
+    goal, is_value = truth[r, c], rehearsal.is_value[rows][r, c]
+    is_lower = ~np.isnan(harder.lower[r, c]) if harder.lower is not None else np.zeros(len(r), bool)
+    capped = np.where(is_lower, np.minimum(quantiles, goal), np.maximum(quantiles, goal))
+    quantiles = np.where(is_value, quantiles, capped)
+    miss = (goal - quantiles) * (np.array(LEVELS)[:, None] - (goal < quantiles))
+    return float(2 * (miss.mean(axis=0) / rehearsal.scale[c]).mean())
+
+
+def levels_found(
+    network: MixtureNetwork, rehearsal: Rehearsal, truth: Array, rng: Generator
+) -> Array:
+    """Levels of the posteriors at which what is hidden lies, NaN elsewhere.
+
+    A value known only to lie beyond its old limit may be anywhere beyond.
+    """
+    found = network.pit(rehearsal.harder, truth, rng)
+    found = np.where(np.isnan(rehearsal.truth), np.nan, found)
+    share = rng.random(found.shape)
+    lower = rehearsal.harder.lower
+    is_lower = np.zeros(found.shape, bool) if lower is None else ~np.isnan(lower)
+    beyond = np.where(is_lower, found + share * (1.0 - found), share * found)
+    return np.where(rehearsal.is_value, found, beyond)

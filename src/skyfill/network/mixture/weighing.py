@@ -1,0 +1,96 @@
+"""What the components of some fits say of a part of a table, and joint draws of what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+
+from skyfill.network._array import Array
+from skyfill.network.cells import Cells
+from skyfill.network.mixture import gap_kernels
+from skyfill.network.mixture.kernels import Components
+from skyfill.network.mixture.margin import GRID_REACH, GRID_SIZE
+from skyfill.network.mixture.mixture import Mixture, Sorted, in_blocks, split
+from skyfill.network.mixture.uncertain_kernels import draw_uncertain, weigh_uncertain
+
+
+class Parts(NamedTuple):
+    """What every component says of the rows and gaps of a part of a table."""
+
+    resp: Array  # (n, c)
+    mean: Array  # (gaps, c)
+    sd: Array  # (gaps, c)
+    loglik: Array  # (n,)
+    seen: Array  # (n,): the same without limits and the chance of the pattern of gaps
+
+
+class Dice(NamedTuple):
+    """Random numbers for joint draws of a table."""
+
+    uniform: Array  # (draws, n): choose a component
+    normal: Array  # (draws, gaps of the table)
+    seeds: np.ndarray[tuple[int], np.dtype[np.uint64]]  # (n,): for rows with limits or errors
+
+
+def weigh(part: Sorted, components: Components) -> Parts:
+    """Complete every row of a part under every component."""
+    n, c, n_gaps = len(part.Z), components.log_norms.size, len(part.row_of)
+    gaps = np.empty((n_gaps, c)), np.empty((n_gaps, c))
+    parts = Parts(np.empty((n, c)), *gaps, np.empty(n), np.empty(n))
+    gap_kernels.weigh_rows(*part[:3], components, part.first_gap, *parts)
+    if part.cells is not None:
+        weigh_uncertain(part.cells, part.uncertain, components, part.first_gap, *parts)
+    return parts
+
+
+def roll(cells: Cells, n_draws: int, rng: Generator) -> Dice:
+    """Random numbers that do not depend on how a table is cut into parts."""
+    uniform = rng.random((n_draws, len(cells)))
+    normal = rng.standard_normal((n_draws, int(np.isnan(cells.values).sum())))
+    plain = cells.is_plain
+    seeds = rng.integers(2**63, size=0 if plain else len(cells), dtype=np.uint64)
+    return Dice(uniform, normal, seeds)
+
+
+def draw(part: Sorted, components: Components, parts: Parts, dice: Dice, grids: Array) -> Array:
+    """Draw what is lost of a part; NaN elsewhere. `dice` are those of its rows.
+
+    Values that were seen with an error are drawn too.
+    """
+    out = np.full((len(dice.uniform), *part.Z.shape), np.nan)
+    lost = np.isnan(part.Z)
+    # The random numbers of a row's gaps, wherever errors have put its lost cells.
+    first = np.concatenate([[0], np.cumsum(lost.sum(axis=1))[:-1]]).astype(np.int64)
+    gap_kernels.draw_gaps(
+        *part[:3],
+        components,
+        parts.resp,
+        parts.mean,
+        (part.first_gap, first),
+        np.ascontiguousarray(dice.uniform),
+        np.ascontiguousarray(dice.normal),
+        grids,
+        out,
+    )
+    if part.cells is not None:
+        rows = (part.cells, part.uncertain, components, parts.resp, dice.seeds)
+        draw_uncertain(*rows, grids, out)
+    return out
+
+
+def draw_scores(scores: Cells, fits: Sequence[Mixture], n_draws: int, rng: Generator) -> Array:
+    """Draw completed tables of normal scores, (n_draws, n, p), without errors."""
+    dice, components = roll(scores, n_draws, rng), in_blocks(fits)
+    grids = np.tile(np.linspace(-GRID_REACH, GRID_REACH, GRID_SIZE), (scores.values.shape[1], 1))
+    found, row, gap = [], 0, 0
+    for part in split(scores):
+        rows = slice(row, row + len(part.Z))
+        gaps = slice(gap, gap + int(np.isnan(part.Z).sum()))
+        mine = Dice(dice.uniform[:, rows], dice.normal[:, gaps], dice.seeds[rows])
+        new = draw(part, components, weigh(part, components), mine, grids)
+        found.append(np.where(np.isnan(new), part.Z, new))
+        row, gap = rows.stop, gaps.stop
+    return np.concatenate(found, axis=1)
