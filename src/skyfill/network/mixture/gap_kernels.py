@@ -39,8 +39,8 @@ def look_up(table, score):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_gaps(row_of, column_of, resp, mean, sd, windows, grids, out, spread):  # type: ignore[no-untyped-def]
-    """Write the mean and sd of each gap on the scale of the tables, by quadrature.
+def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, grids, out, spread):  # type: ignore[no-untyped-def]
+    """Write the mean and sd of each wanted gap on the scale of the tables, by quadrature.
 
     Gaps of one row follow one another.
     """
@@ -48,6 +48,8 @@ def fill_gaps(row_of, column_of, resp, mean, sd, windows, grids, out, spread):  
     some, room = np.empty(resp.shape[1], np.int64), (np.empty(resp.shape[1]), np.empty(CELLS))
     for g in range(row_of.size):
         r, j = row_of[g], column_of[g]
+        if not wanted[g]:
+            continue
         if is_limited(windows, g):
             limited = (resp[r], mean[g], sd[g], windows[g])
             out[r, j], spread[r, j] = limited_moments(limited, grids[j], room)

@@ -28,6 +28,8 @@ MAP_COMPONENTS, CLEARLY = 4, 0.97
 COMPONENTS = (1, 2, 4, 8, 12, 16, 24, 32, 48)
 SHRINKAGES = (2.0, 5.0, 15.0)
 FIRST_SHRINKAGE = 5.0
+# Tolerances of trials: with limits each step is dear.
+TRIAL_TOL, TRIAL_TOL_LIMITS = 1e-3, 5e-3
 # Share of the rows held out while the plan is chosen.
 HELD_OUT = 0.25
 # A table of fewer rows is held out in turn, quarter by quarter: one quarter is too few rows.
@@ -136,6 +138,11 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     return LearnedMixture(network, plan, trials, n_iter, all(fit.converged for fit in fits))
 
 
+def _tol(plan: Plan) -> float:
+    """How far EM is followed where only choices and levels depend on it."""
+    return TRIAL_TOL_LIMITS if plan.pooling else TRIAL_TOL
+
+
 def _sample(cells: Cells, rows: int, rng: Generator) -> Cells:
     return cells if len(cells) <= rows else cells.take(rng.permutation(len(cells))[:rows])
 
@@ -183,7 +190,8 @@ def _rank_margin(cells: Cells, j: int) -> Margin:
 def _rehearsed(bare: MixtureNetwork, plan: Plan, rehearsal: Rehearsal, seed: int) -> MixtureNetwork:
     """Fit a mixture to the table with stricter limits."""
     scores = bare.score_cells(rehearsal.harder)
-    fit = fit_mixture(scores, plan, np.random.default_rng(seed), each=map_threads)
+    rng = np.random.default_rng(seed)
+    fit = fit_mixture(scores, plan, rng, tol=_tol(plan), each=map_threads)
     return replace(bare, fits=(fit.params,))
 
 
@@ -259,7 +267,8 @@ def choose_plan(
         if trial not in tries:
             found = []
             for held, train in folds:
-                fit = fit_mixture(train, trial, np.random.default_rng(seed), each=map_threads)
+                seeded = np.random.default_rng(seed)
+                fit = fit_mixture(train, trial, seeded, tol=_tol(trial), each=map_threads)
                 found.append(held_out(fit.params, held, train))
             tries[trial] = float(np.mean(found))
         return tries[trial]
@@ -324,7 +333,7 @@ def _calibrate(
         scores, starts = bare.score_cells(rows), seeds.spawn(CALIBRATION_FITS)
 
         def fit(i: int) -> Mixture:
-            return fit_mixture(scores, plan, starts[i]).params
+            return fit_mixture(scores, plan, starts[i], tol=_tol(plan)).params
 
         return replace(bare, fits=tuple(map_threads(fit, list(range(CALIBRATION_FITS)))))
 

@@ -13,7 +13,7 @@ from skyfill.network.mixture.truncated_kernels import log_tail, through_window
 
 # Cells of the table, and how far it reaches to both sides (in standard deviations; tails within
 # limits fall like an exponential).
-CELLS, BELOW, ABOVE = 96, 7.0, 10.0
+CELLS, BELOW, ABOVE = 64, 6.0, 9.0
 NEGLIGIBLE = 1e-5
 
 
@@ -38,10 +38,7 @@ def tabulate(resp, mean, sd, window, logs, mass):  # type: ignore[no-untyped-def
     mass[:] = 0.0
     for k in range(resp.size):
         if resp[k] > NEGLIGIBLE:
-            share = resp[k] / sd[k]
-            for i in range(mass.size):
-                z = (first + (i + 0.5) * width - mean[k]) / sd[k]
-                mass[i] += share * math.exp(max(-0.5 * z * z - logs[k], -700.0))
+            add_normal(resp[k] / sd[k], logs[k], mean[k], sd[k], first, width, mass)
     total = 0.0
     for i in range(mass.size):
         if noise > 0.0:
@@ -55,6 +52,27 @@ def tabulate(resp, mean, sd, window, logs, mass):  # type: ignore[no-untyped-def
     else:  # nothing is left of the normals there: next to the limit is the best guess
         mass[0 if low > -np.inf else mass.size - 1] = 1.0
     return first, width
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_normal(share, log, mean, sd, first, width, mass):  # type: ignore[no-untyped-def]
+    """Add a normal density to cells of equal width, outwards from where it is largest.
+
+    From cell to cell the density changes by a factor that itself changes by a factor.
+    """
+    step = width / sd
+    start = int(min(max((mean - first) / width - 0.5, 0.0), mass.size - 1.0))
+    z = (first + (start + 0.5) * width - mean) / sd
+    top, twice = share * math.exp(max(-0.5 * z * z - log, -700.0)), math.exp(-step * step)
+    for sign in (1.0, -1.0):
+        value, factor = top, math.exp(-step * (sign * z + 0.5 * step))
+        i = start
+        while 0 <= i < mass.size:
+            if sign > 0.0 or i != start:
+                mass[i] += value
+            value *= factor
+            factor *= twice
+            i += int(sign)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

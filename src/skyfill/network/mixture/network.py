@@ -17,7 +17,7 @@ from skyfill.network.mixture import gap_kernels
 from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin import Knots, Margin, lay_out, score_columns
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
-from skyfill.network.mixture.weighing import Dice, Parts, draw, roll, weigh
+from skyfill.network.mixture.weighing import Dice, Parts, draw, roll, weigh, without_noisy
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.parameters import as_network
 from skyfill.network.single.posterior import Posterior
@@ -161,12 +161,13 @@ class MixtureNetwork:
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
-            gap_kernels.fill_gaps(*gaps, grids, mean[rows], sd[rows])
+            wanted = denoise | np.isnan(part.Z[part.row_of, part.column_of])
+            gap_kernels.fill_gaps(*gaps, wanted, grids, mean[rows], sd[rows])
             seen[rows] = parts.seen
             if resp is not None:
                 resp[rows] = parts.resp[:, : resp.shape[1]]
 
-        self._each(cells, work)
+        self._each(cells, work, denoise=denoise)
         lost = np.isnan(X) | cells.is_noisy if denoise else np.isnan(X)
         filled = np.where(lost, middle + reach * mean, X)
         return Inferred(Posterior(filled, np.where(lost, sd * reach, 0.0)), seen, resp)
@@ -181,11 +182,12 @@ class MixtureNetwork:
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             calibration = (at, *self._calibration)
+            part, parts = without_noisy(part, parts)
             gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
             gap_kernels.gap_quantiles(*gaps, self._grids, calibration, found[:, rows])
 
         self._each(cells, work)
-        return found if cells.errors is None else _with_seen(found, cells.values)
+        return found
 
     @property
     def _calibration(self) -> tuple[Array, Array, Array, Array]:
@@ -209,6 +211,7 @@ class MixtureNetwork:
         share = np.random.default_rng(rng).random(truth.shape)
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
+            part, parts = without_noisy(part, parts)
             at = (part.row_of, part.column_of)
             low, high = np.empty(len(part.row_of)), np.empty(len(part.row_of))
             gaps = (part.row_of, *parts[:3], part.windows)
@@ -217,7 +220,7 @@ class MixtureNetwork:
             out[rows][at] = low + share[rows][at] * (high - low)
 
         self._each(cells, work)
-        return np.where(np.isnan(cells.values), out, np.nan)
+        return out
 
     def spreads(self, X: ArrayLike | Cells) -> Array:
         """Give the standard deviation of each gap's normal score, NaN elsewhere."""
@@ -225,12 +228,13 @@ class MixtureNetwork:
         out = np.full(cells.values.shape, np.nan)
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
+            part, parts = without_noisy(part, parts)
             spread = np.empty(len(part.row_of))
             gap_kernels.gap_spreads(part.row_of, *parts[:3], spread)
             out[rows][part.row_of, part.column_of] = spread
 
         self._each(cells, work)
-        return np.where(np.isnan(cells.values), out, np.nan)
+        return out
 
     def draws(
         self, X: ArrayLike | Cells, n_draws: int, rng: Rng = None, *, denoise: bool = False
@@ -286,13 +290,15 @@ class MixtureNetwork:
                         strength[arc] = strength.get(arc, 0.0) + float(weight) / len(self.fits)
         return dict(sorted(strength.items(), key=lambda item: -item[1]))
 
-    def _each(self, cells: Cells, work: Callable[[slice, Sorted, Parts], None]) -> None:
+    def _each(
+        self, cells: Cells, work: Callable[[slice, Sorted, Parts], None], *, denoise: bool = False
+    ) -> None:
         """Let `work` see each part of a table with what the components say of it."""
 
         def one(start: int) -> None:
             rows = slice(start, min(start + ROWS_AT_ONCE, len(cells)))
             part = sort_rows(self.score_cells(cells.take(rows)))
-            work(rows, part, weigh(part, self._components))
+            work(rows, part, weigh(part, self._components, denoise=denoise))
 
         map_threads(one, list(range(0, len(cells), ROWS_AT_ONCE)))
 

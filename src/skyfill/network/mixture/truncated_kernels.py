@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 # Sweeps of expectation propagation at most, and the change (in standard deviations) that ends them.
-SWEEPS, SETTLED = 30, 1e-5
+SWEEPS, SETTLED = 30, 1e-3
 # Sweeps of the Gibbs sampler before a draw is taken, from a start near the mean.
 GIBBS_SWEEPS = 20
 _ROOT_2, _ROOT_2PI = math.sqrt(2.0), math.sqrt(2.0 * math.pi)

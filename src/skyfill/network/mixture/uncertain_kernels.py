@@ -26,7 +26,9 @@ from skyfill.network.mixture.lanes import (
 from skyfill.network.mixture.truncated_kernels import draw_windows, propagate, quantile, uniform
 
 # Components that fall behind the best of their fit by this much (in logs) are not followed up.
-BEHIND = 16.0
+BEHIND = 10.0
+# Components of less responsibility than this are left out of moments and of what is lost.
+NEGLIGIBLE = 1e-5
 # What a cell is.
 SEEN, UNKNOWN, LIMITED, NOISY = range(4)
 
@@ -44,6 +46,7 @@ class Room(NamedTuple):
     """Room to work on one row in."""
 
     kind: IntArray  # (p,): what each cell is
+    last: IntArray  # (p,): what each was in the row that was factorised last; -1 where none was
     lost: IntArray  # (p + 1,): cells that are not exact, then -1
     place: IntArray  # (p,): where each limited cell stands among the lost
     factors: Factors
@@ -53,6 +56,8 @@ class Room(NamedTuple):
     alpha: Array  # (components, p): pull of each limit
     W: Array  # (components, p, p): what the limits take away from the covariance
     cavity: Array  # (components, 2, p): distribution of a limited cell but for its own limit
+    square: Array  # (2, p, p): covariance of limited cells, without and with their limits
+    line: Array  # (8, p): limits, their variance, and what propagation finds
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -61,6 +66,7 @@ def make_row(blocks, p):  # type: ignore[no-untyped-def]
     k = blocks * LANES
     return Room(
         np.empty(p, np.int64),
+        np.full(p, -1, np.int64),
         np.empty(p + 1, np.int64),
         np.empty(p, np.int64),
         make_factors(blocks, p),
@@ -70,6 +76,8 @@ def make_row(blocks, p):  # type: ignore[no-untyped-def]
         np.empty((k, p)),
         np.empty((k, p, p)),
         np.empty((k, 2, p)),
+        np.empty((2, p, p)),
+        np.empty((8, p)),
     )
 
 
@@ -97,11 +105,18 @@ def sort_cells(cells, r, room):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def prepare_row(cells, r, count, components, room):  # type: ignore[no-untyped-def]
+def prepare_row(cells, r, shape, components, room):  # type: ignore[no-untyped-def]
     """Factorise what is lost of a row for every block, and count its gaps.
 
-    A limit says why a cell is missing: it does not count as a gap once more.
+    A limit says why a cell is missing: it does not count as a gap once more. A row without errors
+    can share the work with the row before it.
     """
+    count, _, noisy = shape
+    if noisy == 0 and np.array_equal(room.kind, room.last):
+        return
+    room.last[:] = room.kind
+    if noisy:
+        room.last[0] = -1
     p = components.means.shape[1]
     lower, root, log_w, log_gaps = room.factors
     tau = np.zeros(p)
@@ -173,10 +188,10 @@ def meet_limits(cells, r, count, limited, component, components, room):  # type:
     b, k = component // LANES, component % LANES
     p = components.means.shape[1]
     root = room.factors.root
-    V, S = np.empty((limited, limited)), np.empty((limited, limited))
-    low, high, noise = np.empty(limited), np.empty(limited), np.empty(limited)
-    mean, tau, nu = np.empty(limited), np.empty(limited), np.empty(limited)
-    cavity = np.empty((2, limited))
+    V, S = room.square[0, :limited, :limited], room.square[1, :limited, :limited]
+    low, high, noise = room.line[0, :limited], room.line[1, :limited], room.line[2, :limited]
+    mean, tau, nu = room.line[3, :limited], room.line[4, :limited], room.line[5, :limited]
+    cavity = room.line[6:8]
     for a in range(limited):
         j = room.lost[room.place[a]]
         at = components.means[b, j, k] + room.c[b * p + j, k]
@@ -222,16 +237,37 @@ def weigh_row(cells, r, components, room, shape, resp):  # type: ignore[no-untyp
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def follow_up(cells, r, count, limited, first, last, components, room):  # type: ignore[no-untyped-def]
-    """Bring the limits into the components of one fit, the likeliest first."""
-    logs = room.logs[first:last]
-    order, best = np.argsort(-logs), -np.inf
-    for i in range(order.size):
-        component = first + order[i]
-        if logs[order[i]] < best - BEHIND:
-            logs[order[i]] = -np.inf
+    """Bring the limits into the components of one fit: the likeliest first, then what is near."""
+    logs = room.logs
+    top = first
+    for component in range(first, last):
+        if logs[component] > logs[top]:
+            top = component
+    logs[top] += meet_limits(cells, r, count, limited, top, components, room)
+    best = logs[top]
+    for component in range(first, last):
+        if component == top:
             continue
-        logs[order[i]] += meet_limits(cells, r, count, limited, component, components, room)
-        best = max(best, logs[order[i]])
+        if logs[component] < best - BEHIND:
+            logs[component] = -np.inf
+            continue
+        logs[component] += meet_limits(cells, r, count, limited, component, components, room)
+        best = max(best, logs[component])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def shift_one(component, i, count, limited, room, g):  # type: ignore[no-untyped-def]
+    """Give what the limits add to the mean of a lost cell, and its variance."""
+    b, k = component // LANES, component % LANES
+    root = room.factors.root
+    shift, var = 0.0, covariance(root, b, k, i, i, count)
+    for a in range(limited):
+        g[a] = covariance(root, b, k, i, room.place[a], count)
+        shift += g[a] * room.alpha[component, a]
+    for a in range(limited):
+        for e in range(limited):
+            var -= g[a] * room.W[component, a, e] * g[e]
+    return shift, var
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -263,32 +299,34 @@ def shift_by_limits(component, count, limited, room, p, shift, spread):  # type:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def weigh_uncertain(cells, rows, components, first_gap, resp, mean, sd, loglik, seen):  # type: ignore[no-untyped-def]
+def weigh_uncertain(cells, rows, denoise, components, first_gap, resp, mean, sd, loglik, seen):  # type: ignore[no-untyped-def]
     """Write what every component says of the rows and of their lost cells.
 
     As `weigh_rows` for plain rows; a cell seen with an error counts as lost, and a limited cell
-    gets the distribution that it has within its limits.
+    gets the distribution that it has within its limits. Unless asked to `denoise`, nothing is
+    found out about cells seen with an error.
     """
     blocks, p, _ = components.means.shape
-    room, shift, spread = make_row(blocks, p), np.empty(p), np.empty((p, p))
+    room, spread = make_row(blocks, p), np.empty(p)
     for r in rows:
         shape = sort_cells(cells, r, room)
         count, limited, noisy = shape
-        prepare_row(cells, r, count, components, room)
+        prepare_row(cells, r, shape, components, room)
         loglik[r], seen[r] = weigh_row(cells, r, components, room, shape, resp[r])
         for component in range(blocks * LANES):
             b, k = component // LANES, component % LANES
-            if resp[r, component] <= 0.0:
+            if resp[r, component] <= NEGLIGIBLE:
                 for i in range(count):
                     mean[first_gap[r] + i, component] = 0.0
                     sd[first_gap[r] + i, component] = 1.0
                 continue
-            shift_by_limits(component, count, limited, room, p, shift, spread)
             for i in range(count):
                 j, gap = room.lost[i], first_gap[r] + i
-                at = components.means[b, j, k] + room.c[b * p + j, k]
-                mean[gap, component] = at + shift[i]
-                sd[gap, component] = np.sqrt(max(spread[i, i], 1e-300))
+                if room.kind[j] == UNKNOWN or (denoise and room.kind[j] == NOISY):
+                    more, var = shift_one(component, i, count, limited, room, spread)
+                    at = components.means[b, j, k] + room.c[b * p + j, k]
+                    mean[gap, component] = at + more
+                    sd[gap, component] = np.sqrt(max(var, 1e-300))
             for a in range(limited):
                 gap = first_gap[r] + room.place[a]
                 mean[gap, component] = room.cavity[component, 0, a]
@@ -304,12 +342,12 @@ def add_uncertain(cells, rows, components, weight, total, cross, gaps):  # type:
     for r in rows:
         shape = sort_cells(cells, r, room)
         count, limited, noisy = shape
-        prepare_row(cells, r, count, components, room)
+        prepare_row(cells, r, shape, components, room)
         value, _ = weigh_row(cells, r, components, room, shape, resp)
         loglik += value
         for component in range(blocks * LANES):
             share, b, k = resp[component], component // LANES, component % LANES
-            if share <= 1e-12:
+            if share <= NEGLIGIBLE:
                 continue
             shift_by_limits(component, count, limited, room, p, shift, spread)
             weight[b, k] += share
@@ -337,7 +375,7 @@ def draw_uncertain(cells, rows, components, resp, seeds, grids, out):  # type: i
     for r in rows:
         shape = sort_cells(cells, r, room)
         count, limited, noisy = shape
-        prepare_row(cells, r, count, components, room)
+        prepare_row(cells, r, shape, components, room)
         weigh_row(cells, r, components, room, shape, spare)
         state[0] = seeds[r]
         for t in range(out.shape[0]):

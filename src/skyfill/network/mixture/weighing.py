@@ -35,15 +35,26 @@ class Dice(NamedTuple):
     seeds: np.ndarray[tuple[int], np.dtype[np.uint64]]  # (n,): for rows with limits or errors
 
 
-def weigh(part: Sorted, components: Components) -> Parts:
-    """Complete every row of a part under every component."""
+def weigh(part: Sorted, components: Components, *, denoise: bool = False) -> Parts:
+    """Complete every row of a part under every component; with `denoise`, undo errors too."""
     n, c, n_gaps = len(part.Z), components.log_norms.size, len(part.row_of)
     gaps = np.empty((n_gaps, c)), np.empty((n_gaps, c))
     parts = Parts(np.empty((n, c)), *gaps, np.empty(n), np.empty(n))
     gap_kernels.weigh_rows(*part[:3], components, part.first_gap, *parts)
     if part.cells is not None:
-        weigh_uncertain(part.cells, part.uncertain, components, part.first_gap, *parts)
+        rows = (part.cells, part.uncertain, denoise)
+        weigh_uncertain(*rows, components, part.first_gap, *parts)
     return parts
+
+
+def without_noisy(part: Sorted, parts: Parts) -> tuple[Sorted, Parts]:
+    """Leave out cells that were seen with an error: keep gaps alone."""
+    if part.cells is None:
+        return part, parts
+    gap = np.isnan(part.Z[part.row_of, part.column_of])
+    windows = part.windows[gap] if len(part.windows) else part.windows
+    kept = part._replace(row_of=part.row_of[gap], column_of=part.column_of[gap], windows=windows)
+    return kept, parts._replace(mean=parts.mean[gap], sd=parts.sd[gap])
 
 
 def roll(cells: Cells, n_draws: int, rng: Generator) -> Dice:
