@@ -81,4 +81,4 @@ def test_arcs_of_a_model_with_full_covariances_come_from_one_network_for_it(clas
     assert facts["arcs_learned"] is False
     assert {(arc["parent"], arc["child"]) for arc in facts["arcs"]} <= {("V", "K"), ("K", "V")}
     assert len(facts["arcs"]) == 1
-    assert "one network that stands for it" in shown(path)
+    assert "of one network for all components" in shown(path)

@@ -39,7 +39,7 @@ RESULTS = "results"
     "lists",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A published list of objects of this class; may be given again.",
+    help="A published list of objects of this class; may be repeated.",
 )
 @click.option(
     "--radius",
@@ -47,33 +47,35 @@ RESULTS = "results"
     default=1.5,
     show_default=True,
     metavar="ARCSEC",
-    help="Largest separation from an entry of a list, where it is recognized by position.",
+    help="Largest separation from an entry of a list when matching by position.",
 )
 @click.option(
     "--id",
     "key",
     metavar="COLUMN",
-    help="Identifiers in RESULTS and lists; else one both have, else positions.",
+    help="Identifier column of RESULTS and lists.  [default: one that both have, or positions]",
 )
 @click.option(
     "--position",
     "positions",
     multiple=True,
     metavar="NAME=RA:DEC[:UNIT]",
-    help="Position columns; NAME is a list or `results`; in parts H+M+S:D+M+S.",
+    help="Position columns; NAME is a list or `results`; H+M+S:D+M+S if they are in parts.",
 )
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
-    help="What classified RESULTS: tells which features speak for and against each candidate.",
+    help="The model that classified RESULTS; adds the evidence for and against each candidate.",
 )
 @click.option(
-    "--missing", type=click.Path(path_type=Path), help="Where to write who is missing, and why."
+    "--missing",
+    type=click.Path(path_type=Path),
+    help="Where to list missing entries, with the reasons.",
 )
 @options.as_json("the counts")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Rank the objects of RESULTS (see skyfill classify) that are probably of a class."""
+    """Rank the objects of RESULTS (see skyfill classify) that probably belong to a class."""
     from skyfill.catalog import Provenance, write_table
     from skyfill.report.published_lists import missing_entries, report_on, with_lists
 
@@ -87,11 +89,11 @@ def command(context: click.Context, /, **given: Any) -> None:
     write_table(table, given["output"], provenance=made)
     if given["missing"]:
         write_table(missing_entries(searches, given["least"]), given["missing"])
-    _tell(found, selection, reports, given)
+    _report(found, selection, reports, given)
 
 
 def _gather(given: Mapping[str, Any]) -> tuple[Selection, list[Search]]:
-    """Walk through the results once: bounded memory for a catalog of any size."""
+    """Read the results once, in bounded memory whatever the size of the catalogue."""
     import pyarrow as pa
 
     from skyfill.catalog import Table, open_scan
@@ -148,7 +150,7 @@ def _positions(texts: Sequence[str], names: Sequence[str]) -> dict[str, Position
 
 
 def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str | None]:
-    """Add what speaks for and against each candidate, where the model is at hand."""
+    """Add the evidence for and against each candidate if a model is given."""
     from skyfill.errors import ModelError
     from skyfill.model import features_of, load_model, scorer_of
     from skyfill.report.candidates import evidence, with_evidence
@@ -159,8 +161,8 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
     scorer = scorer_of(model)
     if given["name"] not in scorer.classes:
         raise ModelError(
-            f"{given['model']}: knows no class {given['name']!r}; its classes are "
-            f"{', '.join(scorer.classes)}: give the model that made {given['results']}"
+            f"{given['model']}: has no class {given['name']!r}; its classes are "
+            f"{', '.join(scorer.classes)}; give the model that made {given['results']}"
         )
     X, _, absent = features_of(model, found.table)
     scorer = scorer.without([model.names.index(name) for name in absent])
@@ -168,7 +170,7 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
     return with_evidence(found.table, bits, model.names), model.identifier
 
 
-def _tell(
+def _report(
     found: Candidates, selection: Selection, reports: Sequence[ListReport], given: dict[str, Any]
 ) -> None:
     n, of = len(found.rows), selection.n_rows

@@ -1,4 +1,4 @@
-"""`skyfill completion`: the script that lets a shell complete commands and options."""
+"""`skyfill completion`: a script for completing commands and options in a shell."""
 
 import click
 
@@ -16,13 +16,13 @@ from skyfill.cli.options import examples
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(context: click.Context, /, shell: str) -> None:
-    """Print the script that completes skyfill's commands and options in SHELL."""
+    """Print a script that completes skyfill's commands and options in SHELL."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"no completion for {shell}")
     root = context.find_root().command
-    # Not `source()`: it asks the shell on this machine for its version first.
+    # Not `source()`, which first asks the shell on this machine for its version.
     script = kind(root, {}, "skyfill", "_SKYFILL_COMPLETE")
     click.echo(script.source_template % script.source_vars())

@@ -1,4 +1,4 @@
-"""Options from a TOML file: a section for each command; what it does not know is an error."""
+"""Options from a TOML file, with a section for each command; unknown names are errors."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import click
 
 from skyfill.errors import SkyfillError
 
-# What has no meaning in a file.
+# Options without a meaning in a file.
 _LEFT_OUT = ("config", "help", "version")
 
 
 def defaults_from(path: Path, context: click.Context) -> dict[str, Any]:
     """Read the options of the command that is about to run.
 
-    Keys before the first section hold for every command that has such an option. Names are those
-    of the long options without dashes in front; a list stands for words with commas or for an
-    option that may be given again, a table for NAME=VALUE pairs.
+    Keys before the first section apply to every command that has such an option. Names are those
+    of the long options without the leading dashes. A list is written for words with commas or for
+    an option that may be repeated, a table for NAME=VALUE pairs.
     """
     facts = _read(path)
     _check(path, facts, context.find_root())
@@ -91,7 +91,7 @@ def _unknown(where: str, what: str, key: str, known: list[str]) -> SkyfillError:
 
 
 def _commands(root: click.Context) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Walk through all commands, by their names one within the other."""
+    """Yield all commands with their nested names."""
     group = root.command
     if not isinstance(group, click.Group):
         return
@@ -122,7 +122,7 @@ def _known(command: click.Command) -> dict[str, click.Parameter]:
 def _converted(
     context: click.Context, parameter: click.Parameter, value: Any, where: str
 ) -> dict[str, Any]:
-    """Give the value as the command line would; what it would refuse is refused here, by name."""
+    """Convert a value as the command line would; an error names the file and the key."""
     many = parameter.multiple if isinstance(parameter, click.Option) else parameter.nargs == -1
     is_flag = isinstance(parameter, click.Option) and parameter.is_flag
     value = value if is_flag else _as_typed(value, many=many)

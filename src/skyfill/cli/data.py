@@ -20,7 +20,7 @@ def command() -> None:
 @command.command("list", epilog=options.examples("skyfill data list"))
 @options.as_json("the list")
 def list_datasets(as_json: bool) -> None:
-    """List the tables by name; `here` needs no network, `absent` cannot be downloaded."""
+    """List the tables; `here` means no download is needed, `absent` cannot be downloaded."""
     from skyfill.datasets import DATASETS, dataset_files, dataset_state
 
     rows = [
@@ -44,7 +44,7 @@ def list_datasets(as_json: bool) -> None:
     help="Write the table here: .parquet, .fits, .vot, .ecsv or .csv.",
 )
 def fetch(name: str, output: Path | None) -> None:
-    """Fetch the table NAME and verify it; write it, or say where its files are."""
+    """Fetch and verify the table NAME; write it, or print the paths of its files."""
     from skyfill.catalog import Provenance, write_table
     from skyfill.datasets import dataset_files, find_file, load_dataset
 
@@ -53,7 +53,7 @@ def fetch(name: str, output: Path | None) -> None:
         for file in files:
             click.echo(file)
         if not files:
-            note(f"{name} is simulated: there is no file; use -o to write one")
+            note(f"{name} is simulated, so there is no file; use -o to write one")
         return
     table = load_dataset(name)
     provenance = Provenance(f"skyfill data fetch {name} -o {output}", inputs=files)
@@ -76,7 +76,9 @@ def fetch(name: str, output: Path | None) -> None:
     show_default=True,
     help="Surveys of the LMC; X-ray sources over a deep field; a crowded field with blends.",
 )
-@click.option("--training", is_flag=True, help="The paper's 1833 labelled objects instead.")
+@click.option(
+    "--training", is_flag=True, help="Simulate the paper's 1833 labelled objects instead."
+)
 @click.option("--light-curves", is_flag=True, help="Also write two-band light curves.")
 @click.option(
     "--variables",
@@ -84,11 +86,11 @@ def fetch(name: str, output: Path | None) -> None:
     default=1.0,
     show_default=True,
     metavar="FACTOR",
-    help="So many times as many variable stars and quasars as in the sky.",
+    help="Factor by which variable stars and quasars are more common than in the sky.",
 )
 @options.seed()
 def simulate(*, folder: Path, training: bool, light_curves: bool, seed: int, **how: Any) -> None:
-    """Write the catalogs that surveys would publish of a simulated LMC field into FOLDER."""
+    """Write the catalogues that surveys of a simulated LMC field would publish to FOLDER."""
     from skyfill.datasets import simulate_field, simulate_training_set, write_field
 
     if how["kind"] != "lmc":

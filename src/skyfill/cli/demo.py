@@ -23,10 +23,10 @@ SURVEYS = {
     "two_mass": ("J", "H", "K"),
     "ubvi": ("U", "B", "I"),
 }
-# Of the paper's fourteen those that need no period: finding periods takes most of the time.
+# Those of the paper's fourteen that need no period, since finding periods takes most of the time.
 VARIABILITY = ("car_sigma", "car_tau", "sigma", "eta", "con", "stetson_l", "cusum", "color")
 LABEL = "class_truth"
-# The list of what the demo wrote: it replaces its own files, and no others.
+# The list of files written by the demo, which replaces only these.
 MANIFEST, MAKER = "demo.json", "skyfill demo"
 
 
@@ -37,26 +37,27 @@ MANIFEST, MAKER = "demo.json", "skyfill demo"
     type=options.FILE,
     default=Path("skyfill-demo"),
     show_default=True,
-    help="Folder to write to; only what an earlier demo wrote is replaced.",
+    help="Output folder; only files written by an earlier demo are replaced.",
 )
 @click.option(
     "--objects",
     type=click.IntRange(min=100),
     default=2000,
     show_default=True,
-    help="Objects of the field that is classified.",
+    help="Number of objects in the field to be classified.",
 )
-@options.seed("Seed of the field and of all that is learned from it.")
+@options.seed("Seed for the field and for everything learned from it.")
 @options.as_json("the commands with their times")
 @click.pass_context
 def command(
     context: click.Context, /, output: Path, objects: int, seed: int, as_json: bool
 ) -> None:
-    """Simulate a field of the Large Magellanic Cloud and do everything with it.
+    """Simulate a field of the Large Magellanic Cloud and run every step on it.
 
-    Four catalogues are simulated, their light curves turned into features, matched on the sky;
-    a model learns to fill their gaps and to classify; the field is classified and its quasar
-    candidates compared with a published list. Each step is a command that you could type.
+    Four catalogues are simulated, their light curves reduced to features, and all are matched on
+    the sky. A model learns to fill their gaps and to classify. The field is then classified and
+    its quasar candidates are compared with a published list. Each step is a command that you
+    could type yourself.
     """
     planned = steps(output, objects, seed)
     claim_folder(output, planned)
@@ -68,7 +69,7 @@ def command(
         times[step.typed] = round(time.perf_counter() - start, 1)
     if as_json:
         click.echo(json.dumps({"folder": str(output), "seconds": times}, indent=2))
-    _say_what_next(output, sum(times.values()))
+    _suggest(output, sum(times.values()))
 
 
 def _run(root: click.Context, step: DemoStep, *, quiet: bool) -> None:
@@ -78,7 +79,7 @@ def _run(root: click.Context, step: DemoStep, *, quiet: bool) -> None:
     if found is None:
         raise click.UsageError(f"no command {step.words[0]!r}")
     said = StringIO()
-    hide = quiet or step.into or not step.speaks
+    hide = quiet or step.into or not step.is_shown
     inside = found.make_context(step.words[0], list(step.words[1:]), parent=root)
     with redirect_stdout(said) if hide else nullcontext(), inside as context:
         found.invoke(context)
@@ -96,7 +97,7 @@ def _keep(path: Path, text: str) -> None:
 
 
 def _scores(facts: dict[str, Any]) -> list[str]:
-    """Give one line for each method that was compared, at filling or at classifying."""
+    """Return one line for each method compared, for filling or for classifying."""
     if "runs" in facts:
         return [f"{run['method']}: error {run['nrmse']:.3f} of the spread" for run in facts["runs"]]
     return [
@@ -106,15 +107,15 @@ def _scores(facts: dict[str, Any]) -> list[str]:
     ]
 
 
-def _say_what_next(folder: Path, seconds: float) -> None:
+def _suggest(folder: Path, seconds: float) -> None:
     at = shlex.quote(str(folder))
     note(
         f"""
-done in {seconds:.0f} s. Look at
+Done in {seconds:.0f} s. Look at
   {at}/{PAGE}  in a browser: gaps, network, classes, every object
-  {at}/quasars.fits  the candidates, the surest first
+  {at}/quasars.fits  the candidates, most probable first
   {at}/missing.csv  published candidates that are not among them, and why
-Type next
+Next, try
   skyfill show {at}/lmc.skyfill
   skyfill next {at}/lmc.skyfill {at}/quasars.fits --by survey
   skyfill inspect YOUR_CATALOG
@@ -123,15 +124,15 @@ Type next
 
 
 def claim_folder(folder: Path, steps: Iterable[DemoStep]) -> None:
-    """Make the folder and note what will be written; refuse where that would replace others'.
+    """Make the folder and record what will be written; never replace files of other origin.
 
     Raises
     ------
     SkyfillError
-        Where a file of such a name is there that no earlier demo wrote.
+        If there is a file of such a name that was not written by an earlier demo.
     """
     if folder.exists() and not folder.is_dir():
-        raise SkyfillError(f"{folder}: is not a folder; choose another with -o FOLDER")
+        raise SkyfillError(f"{folder}: is not a folder; choose another one with -o FOLDER")
     own, planned = _noted(folder), sorted(_outputs(folder, steps))
     for name in (MANIFEST, *planned):
         if name not in own and (folder / name).exists():
@@ -145,7 +146,7 @@ def claim_folder(folder: Path, steps: Iterable[DemoStep]) -> None:
 
 
 def _noted(folder: Path) -> set[str]:
-    """Names of the files that an earlier demo has claimed here."""
+    """Names of the files that an earlier demo has written here."""
     try:
         facts = json.loads((folder / MANIFEST).read_text())
         return set(facts["files"]) if facts["made by"] == MAKER else set()
@@ -169,12 +170,12 @@ def _outputs(folder: Path, steps: Iterable[DemoStep]) -> set[str]:
 
 
 class DemoStep(NamedTuple):
-    """A command, what it is for, where its stdout goes, and whether that is worth reading."""
+    """A command, its purpose, where its stdout goes, and whether to show it."""
 
     title: str
     words: tuple[str, ...]
     into: Path | None = None
-    speaks: bool = True
+    is_shown: bool = True
 
     @property
     def typed(self) -> str:
@@ -184,18 +185,18 @@ class DemoStep(NamedTuple):
 
 
 def feature_names() -> str:
-    """Name the columns of the joined table that are learned, with commas between them."""
+    """List the columns of the joined table used as features, separated by commas."""
     bands = [f"{band}_{name}" for name, all_bands in SURVEYS.items() for band in all_bands]
     return ",".join(["V", "R", *bands, *(f"{name}_lc" for name in VARIABILITY)])
 
 
 def steps(folder: Path, n_objects: int, seed: int) -> list[DemoStep]:
-    """Give the demo's commands, in order, with files in `folder`."""
+    """Return the commands of the demo in order, with files in `folder`."""
     training, field, model = folder / "training", folder / "field", folder / "lmc.skyfill"
     return [
         _simulate("objects of known class", training, "--training", f"--seed={seed}"),
         _simulate(
-            "a field with twenty times the sky's share of variables",
+            "a field with twenty times as many variables as in the sky",
             field,
             f"--objects={n_objects}",
             "--variables=20",
@@ -213,7 +214,7 @@ def steps(folder: Path, n_objects: int, seed: int) -> list[DemoStep]:
 
 def _simulate(what: str, folder: Path, *words: str) -> DemoStep:
     line = ("data", "simulate", str(folder), "--light-curves", *words)
-    return DemoStep(f"simulate {what}", line, speaks=False)
+    return DemoStep(f"simulate {what}", line, is_shown=False)
 
 
 def _features(folder: Path) -> DemoStep:
@@ -235,20 +236,20 @@ def _train(table: Path, model: Path, seed: int) -> DemoStep:
     small = ("--components", "6", "--fits", "1", "--method", "forest", "--trees", "60")
     how = ("--gaps", "informative", *small)
     line = ("train", str(table), *what, *how, "--seed", str(seed), "-o", str(model))
-    return DemoStep("learn to fill gaps and to classify", line)
+    return DemoStep("train a model that fills gaps and classifies", line)
 
 
 def _hide(table: Path, into: Path, seed: int) -> DemoStep:
     methods = ("--methods", "mean,mixture,knn,skyfill-quick", "--rates", "10", "--repeats", "1")
     line = ("evaluate", str(table), "--features", feature_names(), *methods)
-    title = "hide one cell in ten and fill it: how far off is each method?"
+    title = "hide one cell in ten and measure how well each method fills it"
     return DemoStep(title, (*line, "--seed", str(seed), "--json"), into)
 
 
 def _evaluate(table: Path, into: Path, seed: int) -> DemoStep:
     what = ("--label", LABEL, "--features", feature_names())
     small = ("--methods", "paper,skyfill-quick", "--folds", "2", "--seed", str(seed), "--json")
-    title = "cross-validate: the paper's pipeline, and ours (a small one)"
+    title = "cross-validate the paper's pipeline and a small version of ours"
     return DemoStep(title, ("evaluate", str(table), *what, *small), into)
 
 

@@ -41,12 +41,14 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 @click.argument("catalog", type=click.Path(path_type=Path))
 @click.option("--label", metavar="COLUMN", help="Compare classifiers of this column instead.")
 @click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
-@shared.surveys("--without", "With --label: also without the features of this survey.")
-@click.option("--rates", default="5,10,15,20", show_default=True, help="Percent of cells to hide.")
+@shared.surveys("--without", "With --label: repeat without the features of this survey.")
+@click.option(
+    "--rates", default="5,10,15,20", show_default=True, help="Percentages of cells to hide."
+)
 @click.option(
     "--methods",
     metavar="NAME,...",
-    help="Which to compare: of mean, mixture, knn, missforest, paper, skyfill, skyfill-quick; with "
+    help="Methods to compare: mean, mixture, knn, missforest, paper, skyfill, skyfill-quick; with "
     "--label also nan-forest, nan-boosting.",
 )
 @click.option(
@@ -56,9 +58,13 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
     show_default=True,
     help="Hide cells at random; the features of each survey together; or the faintest values.",
 )
-@shared.surveys("--survey", "With --mask blocks: a survey; else as skyfill match noted.")
+@shared.surveys(
+    "--survey", "With --mask blocks: a survey.  [default: as recorded by skyfill match]"
+)
 @click.option(
-    "--repeats", type=click.IntRange(min=1), help="[default: 5; with --label 1, all folds each]"
+    "--repeats",
+    type=click.IntRange(min=1),
+    help="[default: 5; with --label 1, each with all folds]",
 )
 @shared.features("--columns", "columns")
 @click.option("--log", "logs", multiple=True, metavar="COLUMN", help="Take log10 of a column.")
@@ -69,18 +75,18 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 def command(**options: Any) -> None:
     """Compare how well methods fill hidden cells of CATALOG or, with --label, classify it.
 
-    Filling: half of the rows train each method, the other half is filled. Errors are in units of
-    each column's standard deviation, averaged over columns; the best is in bold; standard errors
-    are over repeats.
+    Filling: each method is trained on half of the rows and fills the other half. Errors are in
+    units of each column's standard deviation, averaged over columns; the best is in bold; standard
+    errors are over repeats.
 
-    Classifying: every object is classified after learning from the other folds; everything,
-    including how to fill gaps, is learned inside the fold. Intervals are over objects, paired.
+    Classifying: every object is classified by a model trained on the other folds; everything,
+    including how to fill gaps, is learned inside the fold. Intervals are paired, over objects.
     """
     from skyfill.catalog import read_table
 
     table = read_table(options["catalog"], schema=options["schema"])
     if not len(table):
-        raise CatalogError(f"{options['catalog']}: has no rows; nothing can be compared")
+        raise CatalogError(f"{options['catalog']}: has no rows, so there is nothing to compare")
     names = _features(table, options)
     numbers = _logarithms(table.select(names), options["logs"])
     if options["label"]:
@@ -146,7 +152,7 @@ def _write(
     tables: Sequence[str],
     draw: Callable[[], Figure],
 ) -> None:
-    """Print the comparison as JSON or as tables, and draw it where a figure is asked for."""
+    """Print the comparison as JSON or as tables, and draw the figure if there is one to draw."""
     if options["as_json"]:
         click.echo(json.dumps(facts, indent=2, allow_nan=False))
     else:

@@ -1,4 +1,4 @@
-"""`skyfill inspect`: what a table holds, and what it may hide."""
+"""`skyfill inspect`: the columns of a table, and values that may be sentinels."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     metavar="COLUMN=VALUE[,VALUE...]",
     help="Declare values that stand for a gap.",
 )
-@shared.as_json("all")
+@shared.as_json("everything")
 def command(
     *,
     file: Path,
@@ -48,8 +48,8 @@ def command(
 ) -> None:
     """List the columns of FILE: type, role, unit, gaps, range, suspicious values.
 
-    A role with a question mark is guessed. Nothing is converted: the lines at the end, copied into
-    a file for --schema, would declare the suspicious values as gaps.
+    A role with a question mark is a guess. Nothing is converted: to declare the suspicious values
+    as gaps, copy the lines at the end into a file for --schema.
     """
     from skyfill.catalog import Schema, inspect_file, read_schema
 

@@ -19,22 +19,22 @@ from skyfill.errors import CatalogError, DataError, SkyfillError
 # name -> one line for `skyfill --help`; a command's module, skyfill.cli.<name>, is imported when it
 # is used, so that `skyfill --help` starts at once.
 COMMANDS = {
-    "demo": "All steps on a simulated field, in three minutes: start here.",
+    "demo": "Run every step on a simulated field, in three minutes: start here.",
     "inspect": "List columns, roles, gaps and suspicious values.",
     "match": "Join catalogues on the sky into one table with gaps.",
     "features": "Turn light curves into variability features.",
     "train": "Learn a model from a catalogue with gaps.",
     "impute": "Fill the gaps of a catalogue with a model.",
-    "classify": "Classify the objects of a catalogue, also those with gaps.",
-    "candidates": "Rank probable members of a class; compare with published lists.",
-    "next": "Say which missing measurement would tell most.",
-    "evaluate": "Compare how methods fill hidden cells, or classify.",
-    "report": "Write a page about a model and its results that opens offline.",
+    "classify": "Classify the objects of a catalogue, including those with gaps.",
+    "candidates": "Rank probable members of a class and compare with published lists.",
+    "next": "Find the missing measurement that would reveal most about the class.",
+    "evaluate": "Compare methods for filling hidden cells, or for classifying.",
+    "report": "Write an offline page about a model and its results.",
     "publish": "Write a catalogue with full metadata and a ReadMe.",
-    "show": "Print what is in a model.",
+    "show": "Describe a model.",
     "send": "Send a table to TOPCAT or Aladin.",
     "data": "List and fetch public tables; simulate a field.",
-    "completion": "Print the script that lets a shell complete commands.",
+    "completion": "Print a script for completing commands in a shell.",
 }
 INTERRUPTED = 130
 # Parameters that name files to write.
@@ -67,7 +67,7 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what the user can mend becomes one line and exit code 2."""
+        """Run a command; an error that the user can fix becomes one line and exit code 2."""
         start = time.perf_counter()
         try:
             with plain_warnings():
@@ -112,10 +112,15 @@ def _common() -> list[click.Parameter]:
             is_eager=True,
             expose_value=False,
             callback=_configure,
-            help="TOML with options: a [section] for each command.",
+            help="TOML file with options, in a [section] for each command.",
         ),
-        _flag("-v", "--verbose", _speak_up, "Say more: options in force, time, origin of errors."),
-        _flag("-q", "--quiet", _be_quiet, "Say only warnings and errors."),
+        _flag(
+            "-v",
+            "--verbose",
+            _be_verbose,
+            "Print more: options in use, run time, origin of errors.",
+        ),
+        _flag("-q", "--quiet", _be_quiet, "Print only warnings and errors."),
     ]
 
 
@@ -135,13 +140,13 @@ def _be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
         set_level(context, QUIET)
 
 
-def _speak_up(context: click.Context, _: click.Parameter, value: bool) -> None:
+def _be_verbose(context: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
         set_level(context, VERBOSE)
-        context.call_on_close(lambda: _tell_options(context))
+        context.call_on_close(lambda: _list_options(context))
 
 
-def _tell_options(context: click.Context) -> None:
+def _list_options(context: click.Context) -> None:
     for name, value in context.params.items():
         source = context.get_parameter_source(name)
         where = source.name.lower().replace("_", " ") if source else "unknown"
@@ -174,7 +179,7 @@ def _with_file(message: str, params: dict[str, Any]) -> str:
 
 
 def _writes_folder(context: click.Context) -> bool:
-    """Tell whether the output is a folder: of the demo, or of work that is done in parts."""
+    """Whether the output is a folder: that of the demo, or of work done in parts."""
     if context.info_name == "train":
         return False
     catalog = context.params.get("catalog")
@@ -228,7 +233,7 @@ def _is_same(one: Path, other: Path) -> bool:
 )
 @click.version_option(__version__, "-V", "--version", prog_name="skyfill")
 def main() -> None:
-    """Join catalogues with gaps, fill the gaps, classify every object.
+    """Join catalogues with gaps, fill the gaps and classify every object.
 
-    The examples of the commands work in the folder that `skyfill demo` writes.
+    The examples in the help of each command work in the folder written by `skyfill demo`.
     """

@@ -28,7 +28,7 @@ from skyfill.errors import CatalogError
 if TYPE_CHECKING:
     from skyfill.sky import MatchReport, Survey
 
-# Where even nearest neighbors are further apart, catalogues lie in different parts of the sky.
+# If even nearest neighbors are further apart, the catalogues cover different parts of the sky.
 FAR_ARCSEC = 3600.0
 
 
@@ -50,72 +50,72 @@ FAR_ARCSEC = 3600.0
     metavar="ARCSEC|NAME=ARCSEC",
     help=f"Largest separation, for all surveys or for one.  [default: {DEFAULT_RADIUS}]",
 )
-@click.option("--name", multiple=True, help="Name of each OTHER in turn; else its file name.")
+@click.option("--name", multiple=True, help="Name of each OTHER in turn.  [default: its file name]")
 @click.option(
     "--keep",
     type=click.Choice(["symmetric", "best", "all"]),
     default="symmetric",
     show_default=True,
-    help="One to one; the nearest for each base row; or every pair in a row of its own.",
+    help="One to one; the nearest for each base row; or every pair, one row each.",
 )
 @click.option("--remove-offset", is_flag=True, help="Measure and remove a systematic shift.")
 @click.option(
     "--position",
     multiple=True,
     metavar="NAME=RA:DEC[:UNIT]",
-    help="Position columns; NAME is a survey or `base`; in parts H+M+S:D+M+S.",
+    help="Position columns; NAME is a survey or `base`; H+M+S:D+M+S if they are in parts.",
 )
 @click.option(
     "--epoch",
     multiple=True,
     metavar="YEAR|NAME=YEAR",
-    help="Year at which to compare; or year of the positions of a survey or `base`.",
+    help="Epoch at which positions are compared, or epoch of the positions of a survey or `base`.",
 )
 @click.option(
     "--footprint",
     multiple=True,
     metavar="NAME=FILE",
-    help="MOC of a survey: tells `uncovered` from `unmatched`.",
+    help="MOC of a survey, to distinguish `uncovered` from `unmatched`.",
 )
 @click.option(
     "--id",
     "keys",
     multiple=True,
     metavar="NAME=COLUMN",
-    help="Join a survey by an identifier that the base has too, not by position.",
+    help="Join a survey by an identifier that it shares with the base, not by position.",
 )
 @click.option(
     "--schema",
     multiple=True,
     metavar="NAME=FILE",
-    help="TOML with roles, units and sentinels of a survey or `base`.",
+    help="TOML file with roles, units and sentinels of a survey or `base`.",
 )
 @click.option(
     "--controls",
     type=click.IntRange(min=0),
     default=4,
     show_default=True,
-    help="Shifted matches from which chance matches are estimated.",
+    help="Number of shifted matches used to estimate chance matches.",
 )
 @click.option(
     "--resume",
     is_flag=True,
-    help="HATS catalogues: go on where a match that was killed or interrupted stopped.",
+    help="HATS catalogues: continue a match that was killed or interrupted.",
 )
 @probability_options
 @shared.as_json("the report")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Join the catalogues OTHERS to BASE by position; every row of BASE stays.
+    """Join the catalogues OTHERS to BASE by position, keeping every row of BASE.
 
-    The columns of a survey get the suffix _NAME; sep_NAME, n_NAME and flag_NAME tell how it
-    matched. Gaps of unmatched objects say why in their companion columns.
+    The columns of a survey get the suffix _NAME; sep_NAME, n_NAME and flag_NAME describe the
+    match. The gaps of unmatched objects have their reasons in companion columns.
 
-    With --probability every association of BASE with the surveys is weighed, by positions, their
-    errors and magnitudes: p_any and p_i say how likely the counterpart is.
+    With --probability every association of BASE with the surveys is weighed by positions, their
+    errors and magnitudes; p_any and p_i give the probability of the counterpart.
 
-    Where all of them, and the output, are HATS catalogues (hats://FOLDER), their partitions are
-    matched one to one, here or on the cluster of --scheduler.
+    If all catalogues and the output are HATS catalogues (hats://FOLDER), their partitions are
+    matched one to one, on this machine or on the cluster of --scheduler.
     """
     from skyfill.cli.match_hats import are_hats, match_catalogs
 
@@ -126,14 +126,14 @@ def command(context: click.Context, /, **options: Any) -> None:
     refuse_without_probability(context)
     match = match_catalogs if are_hats(options) else _match_tables
     shape, reports = match(context, options)
-    _tell(reports, as_json=options["as_json"])
+    _report(reports, as_json=options["as_json"])
     note(f"{shape} -> {options['output']}")
 
 
 def _match_tables(
     context: click.Context, options: Mapping[str, Any]
 ) -> "tuple[str, Sequence[MatchReport]]":
-    """Match tables in memory; give the shape of the result and what was found."""
+    """Match tables in memory; return the shape of the result and the reports."""
     from skyfill.catalog import Provenance, write_table
     from skyfill.sky import MatchRules, join_surveys
 
@@ -156,12 +156,12 @@ def _match_tables(
 
 
 def _read(options: Mapping[str, Any]) -> "list[Survey]":
-    """Read the base and the surveys, each with the options that bear its name."""
+    """Read the base and the surveys, each with its own options."""
     from skyfill.catalog import read_table
     from skyfill.sky import PositionColumns, Survey, read_footprint
 
     names = [BASE, *survey_names(options["others"], options["name"])]
-    # The base has no radius of its own.
+    # The base has no radius; any value will do.
     radii = [DEFAULT_RADIUS, *radii_of(options["radius"], names[1:])]
     columns = named_values(options["position"], names, "--position", PositionColumns.parse)
     epochs = named_values(options["epoch"], names, "--epoch", year)
@@ -185,7 +185,7 @@ def _read(options: Mapping[str, Any]) -> "list[Survey]":
 
 
 def _refuse_no_overlap(reports: "Sequence[MatchReport]") -> None:
-    """Write nothing where all surveys lie elsewhere: most often a unit is wrong."""
+    """Write nothing if all surveys cover other parts of the sky: usually a unit is wrong."""
     if all((report.median_nearest_arcsec or 0.0) > FAR_ARCSEC for report in reports):
         raise CatalogError("; ".join(report.advice or report.name for report in reports))
 
@@ -195,7 +195,7 @@ def _inputs(options: Mapping[str, Any]) -> list[Path]:
     return [options["base"], *options["others"], *(Path(text.split("=", 1)[1]) for text in beside)]
 
 
-def _tell(reports: "Sequence[MatchReport]", *, as_json: bool) -> None:
+def _report(reports: "Sequence[MatchReport]", *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([report.to_dict() for report in reports], indent=2))
     for report in reports:

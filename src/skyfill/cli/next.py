@@ -1,4 +1,4 @@
-"""`skyfill next`: which missing measurement would tell most about the class of an object."""
+"""`skyfill next`: the missing measurement that would reveal most about an object's class."""
 
 from __future__ import annotations
 
@@ -35,42 +35,42 @@ if TYPE_CHECKING:
     show_default=True,
     help="Measure one feature, or all features of a survey at once.",
 )
-@options.surveys("--survey", "A survey to measure with; else as skyfill match noted.")
+@options.surveys("--survey", "A survey to measure with.  [default: as recorded by skyfill match]")
 @click.option(
     "--sample",
     type=click.IntRange(min=1),
-    help="Look at so many objects only, chosen at random: enough for the summary.",
+    help="Use only this many objects, chosen at random; enough for the summary.",
 )
 @click.option(
     "--trials",
     type=click.IntRange(min=0),
     default=2000,
     show_default=True,
-    help="Seen values to hide and reveal again, to calibrate what is expected; 0 for none.",
+    help="Measured values to hide and reveal again, to calibrate the gains; 0 for none.",
 )
 @click.option(
     "--points",
     type=click.IntRange(min=2),
     default=12,
     show_default=True,
-    help="Quantiles of one missing feature.",
+    help="Quantiles used for one missing feature.",
 )
 @click.option(
     "--draws",
     type=click.IntRange(min=2),
     default=32,
     show_default=True,
-    help="Joint draws of several.",
+    help="Joint draws used for several missing features.",
 )
 @options.schema()
 @options.seed()
 @options.as_json("the summary")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Expect how many bits each missing measurement would tell about the class of OBJECTS.
+    """Estimate how many bits about their class each missing measurement of OBJECTS would give.
 
-    One missing feature: quadrature over --points quantiles of what it may be; several of a
-    survey: --draws joint draws.
+    A single missing feature is integrated over --points quantiles of its distribution, several
+    features of a survey over --draws joint draws.
     """
     from skyfill.catalog import Provenance, read_table, write_table
     from skyfill.classify.next_measurement import expected_gains
@@ -99,7 +99,7 @@ def command(context: click.Context, /, **given: Any) -> None:
         inputs = [given["model"], given["objects"]]
         made = Provenance(options.as_typed(context), inputs, given["seed"], model.identifier)
         write_table(with_gains(table, gains), given["output"], provenance=made)
-    _tell(gains, given)
+    _report(gains, given)
 
 
 def _sampled(table: Table, given: Mapping[str, Any]) -> Table:
@@ -123,7 +123,7 @@ def _blocks(
     blocks = find_surveys(table, names, given["survey"])
     if not blocks:
         raise CatalogError(
-            f"{given['objects']}: does not say which survey its columns come from; name the "
+            f"{given['objects']}: does not state which survey its columns come from; name the "
             "surveys with --survey NAME or --survey NAME=COLUMN,..."
         )
     taken = {j for columns in blocks.values() for j in columns}
@@ -140,19 +140,23 @@ def with_gains(table: Table, gains: Gains) -> Table:
     known = np.where(np.isnan(gains.bits), -1.0, gains.bits)
     top = np.where(best < 0, np.nan, known.max(axis=1, initial=-1.0))
     columns = {
-        ENTROPY: (gains.entropy, "bit", "Entropy of the class as it stands"),
-        "next": (names[best], None, "Measurement that is expected to tell most about the class"),
-        "next_bits": (top, "bit", "What it is expected to tell"),
+        ENTROPY: (gains.entropy, "bit", "Entropy of the class without further measurements"),
+        "next": (
+            names[best],
+            None,
+            "Measurement with the largest expected information about the class",
+        ),
+        "next_bits": (top, "bit", "Expected information about the class from that measurement"),
     }
     for k, name in enumerate(gains.names):
-        text = f"What {name} is expected to tell about the class"
+        text = f"Expected information about the class from {name}"
         columns[f"bits_{name}"] = (gains.bits[:, k], "bit", text)
     for name, (values, unit, text) in columns.items():
         table = table.with_column(name, values, ColumnInfo(unit, None, text))
     return table
 
 
-def _tell(gains: Gains, given: Mapping[str, Any]) -> None:
+def _report(gains: Gains, given: Mapping[str, Any]) -> None:
     benefits = [benefit for benefit in gains.summary() if benefit.missing]
     n, entropy = len(gains.bits), float(gains.entropy.mean()) if len(gains.bits) else 0.0
     if given["as_json"]:

@@ -19,12 +19,12 @@ Value = TypeVar("Value")
 HATS = "hats://"
 BASE = "base"
 DEFAULT_RADIUS = 1.5
-# A file with options is left out: what it says is written as if it had been typed.
+# The name of a config file is left out: its options are written as if they had been typed.
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
 
 
 class CatalogPath(click.Path):
-    """A path, or the words ``hats://FOLDER`` as they were typed: a path would lose a slash."""
+    """A path, or ``hats://FOLDER`` exactly as typed, since a path would lose a slash."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         """Leave HATS catalogues alone."""
@@ -37,17 +37,17 @@ CATALOG = CatalogPath(path_type=Path)
 scheduler = click.option(
     "--scheduler",
     metavar="ADDRESS|local",
-    help="Work on the Dask cluster of this scheduler; local starts processes on this machine.",
+    help="Use the Dask cluster of this scheduler; local starts processes on this machine.",
 )
 resume = click.option(
     "--resume",
     is_flag=True,
-    help="Go on where a run that was killed or interrupted stopped; the result is the same.",
+    help="Continue a run that was killed or interrupted; the result is the same.",
 )
 
 
 def output(
-    help_text: str = "Where to write: .parquet, .fits, .vot, .ecsv or .csv.",
+    help_text: str = "Output file: .parquet, .fits, .vot, .ecsv or .csv.",
     *,
     required: bool = True,
     kind: Any = FILE,
@@ -58,24 +58,24 @@ def output(
 
 def schema() -> Option[Any]:
     """Declare columns: --schema."""
-    return click.option("--schema", type=FILE, help="TOML with roles, units and sentinels.")
+    return click.option("--schema", type=FILE, help="TOML file with roles, units and sentinels.")
 
 
-def seed(help_text: str = "Seed of all random numbers.") -> Option[Any]:
-    """Make it again: --seed."""
+def seed(help_text: str = "Seed for all random numbers.") -> Option[Any]:
+    """Make a run reproducible: --seed."""
     kind = click.IntRange(min=0)
     return click.option("--seed", type=kind, default=0, show_default=True, help=help_text)
 
 
 def features(*names: str) -> Option[Any]:
     """Choose columns: --features, and other names of it."""
-    text = "Columns to use; else those of role feature."
+    text = "Columns to use.  [default: those with the role feature]"
     return click.option("--features", *names, metavar="COLUMN,...", help=text)
 
 
 def surveys(flag: str, help_text: str) -> Option[Any]:
-    """Name surveys by the end of their features' names, or with a list of features."""
-    text = f"{help_text} NAME: features that end in _NAME."
+    """Name surveys by the suffix of their features, or with a list of features."""
+    text = f"{help_text} NAME alone means the features that end in _NAME."
     return click.option(flag, multiple=True, metavar="NAME[=COLUMN,...]", help=text)
 
 
@@ -85,15 +85,15 @@ def as_json(what: str) -> Option[Any]:
 
 
 def examples(*commands: str) -> str:
-    """Give the end of a help text: commands to copy, each on a line of its own."""
+    """Make the end of a help text: commands to copy, one per line."""
     title = "Example" if len(commands) == 1 else "Examples"
     return "\n".join(["\b", f"{title}:", *(f"  {command}" for command in commands)])
 
 
 def as_typed(context: click.Context) -> str:
-    """Give the command as the user would type it, with what a config file adds.
+    """Return the command as the user would type it, with the options of a config file.
 
-    Without ``--resume``: a resumed run writes what the first one would have written.
+    Without ``--resume``, because a resumed run writes what the first one would have written.
     """
     words = ["skyfill", *context.command_path.split()[1:]]
     for parameter in context.command.params:
@@ -106,7 +106,7 @@ def as_typed(context: click.Context) -> str:
 
 
 def is_given(context: click.Context, name: str) -> bool:
-    """Tell whether the user has set an option, in a config file or by typing it."""
+    """Whether the user has set an option, on the command line or in a config file."""
     return context.get_parameter_source(name) in _GIVEN
 
 
@@ -119,7 +119,7 @@ def _words(parameter: click.Parameter, value: object) -> list[str]:
 
 
 def survey_names(paths: Sequence[Path], given: Sequence[str]) -> list[str]:
-    """Give the names of surveys: those that the user gives, else those of their files.
+    """Return the names of surveys: as given by the user, or else taken from their files.
 
     Examples
     --------
@@ -132,13 +132,13 @@ def survey_names(paths: Sequence[Path], given: Sequence[str]) -> list[str]:
     for name in (BASE, *names):
         if [BASE, *names].count(name) > 1:
             raise CatalogError(
-                f"two catalogues are called {name!r}; give each survey a --name of its own"
+                f"two catalogues are called {name!r}; give each survey its own --name"
             )
     return names
 
 
 def common_value(texts: Sequence[str], read: Callable[[str], Value]) -> Value | None:
-    """Give the last value that is for all catalogues, if there is one."""
+    """Return the last value that applies to all catalogues, if there is one."""
     values = [read(text) for text in texts if "=" not in text]
     return values[-1] if values else None
 

@@ -1,4 +1,4 @@
-"""`skyfill publish`: a catalogue with full metadata and a ReadMe beside it."""
+"""`skyfill publish`: a catalogue with full metadata, and a ReadMe next to it."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from skyfill.cli.terminal import note
     "--title",
     default="Catalogue of classified objects",
     show_default=True,
-    help="What the table is called.",
+    help="Title of the table.",
 )
-@click.option("--authors", default="", help="Who made it.")
-@click.option("--license", default="", help="Under which license it may be used.")
+@click.option("--authors", default="", help="Authors of the table.")
+@click.option("--license", default="", help="License of the table.")
 @click.option("--citation", default="", help="What to cite.")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Write RESULTS as FITS, VOTable or Parquet for others to use.
 
-    Every column gets description, unit and UCD; <name>_ReadMe.txt beside it says what is in the
-    table, how many objects of each class, and how it was made.
+    Every column has a description, a unit and a UCD. The file <name>_ReadMe.txt next to the table
+    describes its contents, the number of objects in each class, and how it was made.
     """
     from skyfill.catalog import Provenance
     from skyfill.report.publish import Notes, publish

@@ -24,25 +24,25 @@ from skyfill.cli.terminal import note
     "evaluations",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="What skyfill evaluate --json wrote; may be given for filling and for classes.",
+    help="Output of skyfill evaluate --json; may be repeated, for filling and for classes.",
 )
-@shared.surveys("--survey", "A survey, drawn in one color; else guessed.")
-@click.option("--title", help="Heading of the page; else the name of the model.")
+@shared.surveys("--survey", "A survey, drawn in one color.  [default: guessed]")
+@click.option("--title", help="Heading of the page.  [default: the name of the model]")
 @click.option(
     "--max-objects",
     type=click.IntRange(min=1),
     default=10_000,
     show_default=True,
-    help="Most objects to put on the page; more are sampled at random.",
+    help="Maximum number of objects on the page; a random sample is taken if there are more.",
 )
 @shared.as_json("what the page is made of")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Write a page about MODEL, and the objects of RESULTS, that opens offline.
+    """Write a page about MODEL and the objects of RESULTS that opens offline.
 
-    RESULTS is what `skyfill classify`, `impute` or `candidates` wrote, or any catalogue with the
-    model's features. The page shows the gaps, the network, what follows from given values,
-    how good filling and classes are, and every object's own panel.
+    RESULTS is the output of `skyfill classify`, `impute` or `candidates`, or any catalogue with
+    the model's features. The page shows the gaps, the network, the effect of given values, the
+    quality of filled values and classes, and a panel for every object.
     """
     from skyfill.catalog import Provenance
     from skyfill.evaluate import name_groups
@@ -65,10 +65,10 @@ def command(context: click.Context, /, **options: Any) -> None:
         json.loads(made.to_json()),
     )
     write_page(report, options["output"])
-    _tell(report, options)
+    _report(report, options)
 
 
-def _tell(report: Any, options: dict[str, Any]) -> None:
+def _report(report: Any, options: dict[str, Any]) -> None:
     size = options["output"].stat().st_size
     shown, rows = (len(report.results.table), report.results.n_rows) if report.results else (0, 0)
     if options["as_json"]:

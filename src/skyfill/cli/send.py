@@ -1,4 +1,4 @@
-"""`skyfill send`: a table to TOPCAT, Aladin and their like, over SAMP."""
+"""`skyfill send`: a table to TOPCAT, Aladin and similar programs, over SAMP."""
 
 import json
 from pathlib import Path
@@ -17,13 +17,14 @@ from skyfill.cli.terminal import note
 )
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option("--to", "client", metavar="NAME", help="Send to this program only, such as TOPCAT.")
-@click.option("--name", help="Name that the table gets; else that of the file.")
+@click.option("--name", help="Name of the table.  [default: that of the file]")
 @shared.as_json("who received it")
 def command(results: Path, client: str | None, name: str | None, as_json: bool) -> None:
-    """Send the table RESULTS to programs that listen on a SAMP hub.
+    """Send the table RESULTS to the programs connected to a SAMP hub.
 
-    Start TOPCAT or Aladin first: they bring a hub. FITS and VOTable files are sent as they are;
-    others are written beside as FITS first, because few programs read them.
+    Start TOPCAT or Aladin first, since they provide the hub. FITS and VOTable files are sent as
+    they are; other formats are first copied to a FITS file in the same folder, because few
+    programs read them.
     """
     from skyfill.report.samp import send_table
 

@@ -21,7 +21,7 @@ TREES = {"mean": "forest", "boost": "boosting"}
 
 @click.command("show", epilog=shared.examples("skyfill show lmc.skyfill"))
 @click.argument("model", type=click.Path(path_type=Path))
-@shared.as_json("everything, all arcs too,")
+@shared.as_json("everything, including all arcs,")
 def command(model: Path, as_json: bool) -> None:
     """Print the features, gaps, arcs and classes of MODEL, and how it was made."""
     from skyfill.model import load_model
@@ -35,7 +35,7 @@ def command(model: Path, as_json: bool) -> None:
 
 
 def describe_model(model: Model) -> dict[str, Any]:
-    """Give what is worth knowing about a model as plain values."""
+    """Return the main facts about a model as plain values."""
     from skyfill.report.network_summary import summarize_network
 
     summary = summarize_network(model.network)
@@ -53,7 +53,7 @@ def describe_model(model: Model) -> dict[str, Any]:
 
 
 def _features(model: Model) -> list[dict[str, Any]]:
-    """Describe each feature with the range that was seen and the share of gaps, where kept."""
+    """Describe each feature, with its range in training and its fraction of gaps if known."""
     import numpy as np
 
     fits = model.network.fits
@@ -111,7 +111,7 @@ def _feature_lines(features: list[dict[str, Any]]) -> Iterator[str]:
 
 def _class_lines(classes: Mapping[str, Any] | None) -> Iterator[str]:
     if classes is None:
-        yield "\nno classes: trained without --label, the model fills gaps only"
+        yield "\nno classes: the model was trained without --label and only fills gaps"
         return
     kinds = [tree["kind"] for tree in classes["trees"]]
     words = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
@@ -124,7 +124,7 @@ def _class_lines(classes: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _arc_lines(arcs: list[dict[str, Any]], *, learned: bool) -> Iterator[str]:
-    what = "share of the mixture that has it" if learned else "one network that stands for it"
+    what = "fraction of the mixture that has it" if learned else "of one network for all components"
     shown = f", the strongest {MOST_ARCS}" if len(arcs) > MOST_ARCS else ""
     yield f"\n{len(arcs)} arcs ({what}){shown}"
     for arc in arcs[:MOST_ARCS]:
