@@ -59,6 +59,10 @@ def command(context: click.Context, /, **options: Any) -> None:
     Written beside the columns of CATALOG: class, p_<class> for every class, entropy (bits),
     gap_share (share of the entropy that would go if the gaps were measured), outlier and
     outlier_score.
+
+    A table of all associations (match --probability --all) gives one row for each object: its
+    associations are weighed by their probabilities, and counterpart_share is the share of the
+    entropy that would go if the counterpart were known.
     """
     from skyfill.catalog import Provenance, Schema, read_schema
     from skyfill.model import Scoring, load_model
@@ -90,6 +94,8 @@ def _classify(
     from skyfill.scale.work import Classifying
 
     catalog, output = options["catalog"], options["output"]
+    if shared.has_associations(options):
+        return _classify_associations(model, options, scoring, counts=counts, **facts)
     with row_progress(catalog, "classifying") as tell:
         facts |= {"resume": options["resume"], "tell": tell}
         if not is_distributed(catalog, options["scheduler"]):
@@ -102,6 +108,21 @@ def _classify(
     for table in read_columns(output, [CLASS, OUTLIER]):
         _count(table, counts)
     return rows
+
+
+def _classify_associations(
+    model: Model, options: dict[str, Any], scoring: Any, *, counts: Counter[str], **facts: Any
+) -> int:
+    """Classify all associations of each object, weighed by their probabilities."""
+    from skyfill.catalog import read_table, write_table
+    from skyfill.model.weighing import classify_associations
+
+    table = read_table(options["catalog"], schema=options["schema"])
+    done = classify_associations(model, table, scoring)
+    write_table(done, options["output"], provenance=facts["provenance"])
+    note(f"{len(table)} associations of {len(done)} objects weighed")
+    _count(done, counts)
+    return len(done)
 
 
 def _warn_absent(features: tuple[str, ...], names: list[str], catalog: Path) -> None:

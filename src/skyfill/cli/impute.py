@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 @shared.as_json("the counts")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Fill the gaps of CATALOG with MODEL: value, standard deviation and reason per filled cell."""
+    """Fill the gaps of CATALOG with MODEL: value, standard deviation and reason per filled cell.
+
+    A table of all associations (match --probability --all) gives one row for each object: its
+    associations are weighed by their probabilities.
+    """
     from skyfill.catalog import Provenance, Schema, read_schema
     from skyfill.model import Extras, load_model
     from skyfill.scale.dispatch import column_names, input_files
@@ -63,12 +67,37 @@ def _fill(
     from skyfill.scale.work import Filling
 
     catalog, output = options["catalog"], options["output"]
+    if shared.has_associations(options):
+        return _fill_associations(model, options, extras=extras, **facts)
     with row_progress(catalog, "filling") as tell:
         facts |= {"resume": options["resume"], "tell": tell}
         if is_distributed(catalog, options["scheduler"]):
             facts |= {"work": Filling(extras), "scheduler": options["scheduler"]}
             return score_distributed(options["model"], catalog, output, **facts)
         return fill_file(model, catalog, output, extras=extras, **facts)
+
+
+def _fill_associations(
+    model: Model, options: dict[str, Any], *, extras: Extras, **facts: Any
+) -> tuple[int, int]:
+    """Fill all associations of each object, weighed by their probabilities."""
+    import numpy as np
+
+    from skyfill.catalog import read_table, write_table
+    from skyfill.model.results import filled_name
+    from skyfill.model.weighing import fill_associations
+
+    if extras.quantiles or extras.n_draws:
+        raise SkyfillError(
+            "--quantiles, --draws: associations are mixed by mean and standard deviation; leave "
+            "these options out, or fill the table of the best counterparts"
+        )
+    table = read_table(options["catalog"], schema=options["schema"])
+    done = fill_associations(model, table)
+    write_table(done, options["output"], provenance=facts["provenance"])
+    note(f"{len(table)} associations of {len(done)} objects weighed")
+    spreads = done.numbers(*(filled_name(name) for name in model.names))
+    return len(done), int(np.isfinite(spreads).sum())
 
 
 def _levels(text: str) -> tuple[float, ...]:

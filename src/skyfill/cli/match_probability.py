@@ -160,7 +160,8 @@ def _described(surveys: Sequence[Survey], options: Mapping[str, Any]) -> list[Su
 
     names = [survey.name for survey in surveys]
     errors = named_values(options["errors"], names, "--error", PositionError.parse)
-    areas = named_values(options["areas"], names[1:], "--area", _area)
+    named = [text for text in options["areas"] if "=" in text]
+    areas = named_values(named, names[1:], "--area", _area)
     area = common_value(options["areas"], _area)
     shares = named_values(options["completeness"], names[1:], "--completeness", _share)
     own = named_values(options["radius"], names[1:], "--radius", shared.arcsec)

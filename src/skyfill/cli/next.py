@@ -17,6 +17,8 @@ from skyfill.errors import CatalogError
 if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.classify.next_measurement import Gains
+    from skyfill.classify.scorer import Scorer
+    from skyfill.model.weighing import Weights
 
 
 @click.command(
@@ -71,14 +73,19 @@ def command(context: click.Context, /, **given: Any) -> None:
 
     A single missing feature is integrated over --points quantiles of its distribution, several
     features of a survey over --draws joint draws.
+    For a table of all associations (match --probability --all) a better position is among the
+    measurements.
     """
     from skyfill.catalog import Provenance, read_table, write_table
+    from skyfill.catalog import Table as Taken
     from skyfill.classify.next_measurement import expected_gains
     from skyfill.classify.sharpness import fit_sharpness
     from skyfill.model import features_of, load_model, scorer_of
 
     model = load_model(given["model"])
-    table = _sampled(read_table(given["objects"], schema=given["schema"]), given)
+    every = read_table(given["objects"], schema=given["schema"])
+    weights = _weights(every, given)
+    table = _sampled(every if weights is None else Taken(every.arrow.take(weights.best)), given)
     X, _, absent = features_of(model, table)
     if len(absent) == len(model.names):
         raise CatalogError(
@@ -95,11 +102,37 @@ def command(context: click.Context, /, **given: Any) -> None:
         sharpness=fit_sharpness(*parts, n_trials=given["trials"], rng=given["seed"]),
         rng=given["seed"],
     )
+    if weights is not None:
+        gains = _with_position(gains, scorer, features_of(model, every)[0], weights)
     if given["output"]:
         inputs = [given["model"], given["objects"]]
         made = Provenance(options.as_typed(context), inputs, given["seed"], model.identifier)
         write_table(with_gains(table, gains), given["output"], provenance=made)
     _report(gains, given)
+
+
+def _weights(table: Table, given: Mapping[str, Any]) -> Weights | None:
+    """Weights of a table of all associations; None for one that has a row per object."""
+    from skyfill.model.weighing import Weights, are_associations
+
+    if not are_associations(table.names):
+        return None
+    if given["sample"] is not None:
+        raise CatalogError(
+            f"{given['objects']}: holds all associations of its objects; leave out --sample"
+        )
+    return Weights.of(table)
+
+
+def _with_position(gains: Gains, scorer: Scorer, X: np.ndarray, weights: Weights) -> Gains:
+    """Add what it would tell to know the counterpart: a better position."""
+    from dataclasses import replace
+
+    from skyfill.model.weighing import position_bits
+
+    bits = position_bits(scorer.probabilities(X), weights)
+    names = (*gains.names, "position")
+    return replace(gains, names=names, bits=np.column_stack([gains.bits, bits]))
 
 
 def _sampled(table: Table, given: Mapping[str, Any]) -> Table:

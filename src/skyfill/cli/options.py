@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -198,3 +198,18 @@ def shares_of(text: str, option: str = "--prior") -> dict[str, float]:
         raise click.BadParameter(
             f"{text!r}: write CLASS=NUMBER,..., as in QSO=0.01,RRL=0.99", param_hint=option
         ) from None
+
+
+def has_associations(options: Mapping[str, Any]) -> bool:
+    """Tell whether CATALOG holds all associations of its objects; those are weighed in memory."""
+    from skyfill.model.weighing import are_associations
+    from skyfill.scale.dispatch import column_names
+
+    if not are_associations(column_names(options["catalog"])):
+        return False
+    if options["scheduler"] or options["resume"]:
+        raise CatalogError(
+            f"{options['catalog']}: holds all associations of its objects, which are weighed in "
+            "memory; leave out --scheduler and --resume"
+        )
+    return True

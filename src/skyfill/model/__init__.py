@@ -11,6 +11,7 @@ from skyfill.model.applying import (
 from skyfill.model.files import ARRAYS, FACTS, load_model, save_model
 from skyfill.model.pipeline import Feature, Model
 from skyfill.model.training import train, train_classifier
+from skyfill.model.weighing import classify_associations, fill_associations
 
 __all__ = [
     "ARRAYS",
@@ -19,8 +20,10 @@ __all__ = [
     "Feature",
     "Model",
     "Scoring",
+    "classify_associations",
     "classify_table",
     "features_of",
+    "fill_associations",
     "fill_table",
     "load_model",
     "save_model",

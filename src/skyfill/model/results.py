@@ -11,15 +11,21 @@ from skyfill.catalog import ColumnInfo, Role, Table
 
 CLASS, OUTLIER = "class", "outlier"
 ENTROPY, GAP_SHARE, OUTLIER_SCORE = "entropy", "gap_share", "outlier_score"
+COUNTERPART_SHARE = "counterpart_share"
 # Results that are numbers, apart from the probabilities of the classes.
 NUMBERS = (ENTROPY, GAP_SHARE, OUTLIER_SCORE)
 
 _PROBABILITY, _BEFORE, _SD = "p_", "_was", "sd"
+# Probabilities of counterparts, not of classes.
+_OF_COUNTERPARTS = ("p_any", "p_i")
 _INFOS = {
     CLASS: ColumnInfo(None, "src.class", "Most probable class", Role.LABEL),
     ENTROPY: ColumnInfo("bit", "stat.param", "Entropy of the class probabilities"),
     GAP_SHARE: ColumnInfo(
         None, "stat.param", "Share of the entropy that would vanish if the gaps were measured"
+    ),
+    COUNTERPART_SHARE: ColumnInfo(
+        None, "stat.param", "Share of the entropy that would vanish if the counterpart were known"
     ),
     OUTLIER: ColumnInfo(
         None, "meta.code.qual", "Whether it is less likely than 99.9 % of the training objects"
@@ -49,7 +55,8 @@ def probability_columns(names: Iterable[str]) -> dict[str, str]:
     >>> probability_columns(["id", "class", "p_QSO", "p_RRL"])
     {'QSO': 'p_QSO', 'RRL': 'p_RRL'}
     """
-    found = {n.removeprefix(_PROBABILITY): n for n in names if n.startswith(_PROBABILITY)}
+    own = (n for n in names if n.startswith(_PROBABILITY) and n not in _OF_COUNTERPARTS)
+    found = {n.removeprefix(_PROBABILITY): n for n in own}
     return {name: column for name, column in found.items() if name}
 
 

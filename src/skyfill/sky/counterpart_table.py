@@ -94,7 +94,8 @@ def counterpart_table(
     rows = found.associations.rows[best.chosen]
     doubt = _doubts(found, rules)
     rows = np.where((doubt == Doubt.NONE)[:, None], -1, rows)
-    matches = [_as_match(survey, field, k, rows[:, k]) for k, survey in enumerate(surveys)]
+    counts = [_candidates(field, k) for k in range(len(surveys))]
+    matches = [_as_match(s, field, k, rows[:, k], counts[k]) for k, s in enumerate(surveys)]
     table, _ = join_matches(base, surveys, matches)
     for k, survey in enumerate(surveys):
         table = _with_doubt(table, survey.name, field, k, rows[:, k], best.p_survey[:, k])
@@ -118,10 +119,9 @@ def _doubts(found: Found, rules: CounterpartRules) -> np.ndarray:
     return np.where(without, Doubt.NONE.value, doubt)
 
 
-def _as_match(survey: Survey, field: Field, k: int, rows: Rows) -> SurveyMatch:
+def _as_match(survey: Survey, field: Field, k: int, rows: Rows, counts: Rows) -> SurveyMatch:
     """Give the chosen rows of one survey the form of a match by position."""
     left = np.flatnonzero(rows >= 0)
-    counts = _candidates(field, k)
     matches = Matches(left, rows[left].astype(np.int64), _separations(field, k, rows)[left], counts)
     flags = np.full(len(rows), Flag.UNMATCHED.value, dtype="<U9")
     flags[~field.covered[:, k]] = Flag.UNCOVERED
@@ -200,7 +200,8 @@ def association_table(
     owner = found.associations.base[kept]
     rows = found.associations.rows[kept]
     part = field.take(owner)
-    matches = [_as_match(survey, part, k, rows[:, k]) for k, survey in enumerate(surveys)]
+    counts = [_candidates(field, k)[owner] for k in range(len(surveys))]
+    matches = [_as_match(s, part, k, rows[:, k], counts[k]) for k, s in enumerate(surveys)]
     table, _ = join_matches(Table(base.arrow.take(owner)), surveys, matches)
     for k, survey in enumerate(surveys):
         info = ColumnInfo(description=f"{survey.name}: separation in standard deviations")
