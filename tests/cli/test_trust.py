@@ -1,0 +1,98 @@
+"""What docs/trust.md promises of the commands: no input is lost, no column is replaced unasked."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from skyfill.catalog import Table, write_table
+from skyfill.cli import main
+
+MODEL = Path(__file__).parent.parent / "model_files" / "version-2.skyfill"
+FEATURES = ("V", "V_I", "n_obs")
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def refused(said, *words):
+    """Check that a mistake was named in one line, with exit code 2 and without a traceback."""
+    assert said.exit_code == 2, said.output
+    assert "Traceback" not in said.output
+    (line,) = [line for line in said.stderr.splitlines() if line.startswith("Error: ")]
+    for word in words:
+        assert word in line
+
+
+def state(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def stars(n=30):
+    rng = np.random.default_rng(0)
+    values = {name: rng.normal(size=n) for name in FEATURES}
+    values["V_I"][::3] = np.nan
+    places = {"ra": 80 + np.arange(n) / 100, "dec": np.full(n, -69.0)}
+    return Table.from_columns({"id": [f"s{i}" for i in range(n)], **places, **values})
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Inputs of every kind, under other names too: links, a folder, a file that is no table."""
+    shutil.copy(MODEL, tmp_path / "m.skyfill")
+    write_table(stars(), tmp_path / "t.parquet")
+    write_table(stars(), tmp_path / "u.csv")
+    (tmp_path / "many").mkdir()
+    shutil.copy(tmp_path / "t.parquet", tmp_path / "many" / "a.parquet")
+    (tmp_path / "s.csv").write_text("[units]\nV = 'mag'\n")
+    (tmp_path / "c.csv").write_text("seed = 1\n")
+    (tmp_path / "link.parquet").symlink_to("t.parquet")
+    (tmp_path / "also.parquet").hardlink_to(tmp_path / "t.parquet")
+    (tmp_path / "again").symlink_to("many")
+    (tmp_path / "w.parquet.dask-parts").mkdir()
+    shutil.copy(tmp_path / "t.parquet", tmp_path / "w.parquet.dask-parts" / "t.parquet")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+OVER_AN_INPUT = [
+    "impute m.skyfill t.parquet --scheduler local -o t.parquet",
+    "impute m.skyfill t.parquet --scheduler local -o m.skyfill",
+    "impute m.skyfill t.parquet --scheduler local -o link.parquet",
+    "impute m.skyfill t.parquet -o also.parquet",
+    "impute m.skyfill t.parquet --schema s.csv -o s.csv",
+    "impute m.skyfill t.parquet --config c.csv -o c.csv",
+    "impute m.skyfill t.parquet --config c.csv --scheduler local -o ./c.csv",
+    "impute m.skyfill many -o many/filled.parquet",
+    "impute m.skyfill many -o again/filled.parquet",
+    "impute m.skyfill many -o again",
+    "impute m.skyfill many/a.parquet --scheduler local -o many",
+    "impute m.skyfill w.parquet.dask-parts/t.parquet --scheduler local -o w.parquet",
+    "impute m.skyfill hats://many -o hats://again/filled",
+    "classify m.skyfill t.parquet --scheduler local -o t.parquet",
+    "classify m.skyfill many -o many/classes.parquet",
+    "train many -o many/model.skyfill",
+    "features many -o many/features.csv",
+    "match t.parquet u.csv --schema u=s.csv -o s.csv",
+    "match t.parquet u.csv --footprint u=s.csv -o s.csv",
+    "match hats://many hats://many -o hats://many",
+    "match t.parquet u.csv --probability --all u.csv -o out.csv",
+    "next m.skyfill t.parquet --config c.csv -o c.csv",
+    "publish t.parquet --config c.csv -o c.csv",
+]
+
+
+@pytest.mark.parametrize("words", OVER_AN_INPUT)
+def test_no_command_writes_what_it_reads(here, words):
+    before = state(here)
+    refused(run(*words.split()), "input" if "dask-parts" not in words else "unfinished work")
+    assert state(here) == before
+
+
+def test_two_outputs_that_some_disks_take_for_one_are_refused(here):
+    words = "match t.parquet u.csv --probability --all Out.csv -o out.csv"
+    refused(run(*words.split()), "written twice")
+    assert not list(Path().glob("[oO]ut.csv"))
