@@ -24,11 +24,11 @@ class GraphError(SkyfillError, ValueError):
 
 
 class ConvergenceWarning(UserWarning):
-    """An iteration stopped at its limit; the result is usable but not settled."""
+    """An iteration stopped at its limit; the result is usable but has not converged."""
 
 
 class RegularizationWarning(UserWarning):
-    """The data do not determine the model; the stated regularisation decided."""
+    """The data do not determine the model; the stated regularization did."""
 
 
 class CatalogError(SkyfillError, ValueError):
@@ -36,4 +36,4 @@ class CatalogError(SkyfillError, ValueError):
 
 
 class ModelError(SkyfillError, ValueError):
-    """A model file that is damaged, hostile or of an unknown version."""
+    """A model file that is damaged, malicious or of an unknown version."""

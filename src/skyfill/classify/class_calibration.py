@@ -105,7 +105,7 @@ def _vector(P: Array, y: Labels, weights: Array) -> Calibration:
 
 
 def _climb(P: Array, y: Labels, weights: Array, design: Array) -> tuple[Array, Array]:
-    """Minimise weighted log loss plus ridge; log slopes and bias are `design` @ parameters."""
+    """Minimize weighted log loss plus ridge; log slopes and bias are `design` @ parameters."""
     from scipy.optimize import minimize  # takes long to import, and only training needs it
 
     L, rows, C = _logits(P), np.arange(len(y)), P.shape[1]

@@ -1,4 +1,4 @@
-"""Labeled light curves of Hipparcos, OGLE and other surveys."""
+"""Labelled light curves of Hipparcos, OGLE and other surveys."""
 
 import pyarrow as pa
 

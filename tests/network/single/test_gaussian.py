@@ -106,7 +106,7 @@ def test_a_row_without_any_seen_cell_has_likelihood_one_and_the_marginal_posteri
 
 
 @pytest.mark.parametrize("share", [True, False])
-def test_shared_patterns_and_a_factorisation_per_row_give_the_same(share):
+def test_shared_patterns_and_a_factorization_per_row_give_the_same(share):
     network = make_network(5, 10)
     few = lose(complete_table(network, 12), 0.4)
     X = np.repeat(few, 40, axis=0) if share else few
@@ -273,7 +273,7 @@ def test_tables_that_do_not_fit_are_refused():
         WALK.posterior([[0, 0, 0], [0, np.nan, 0], [0, np.inf, 0]])
     with pytest.raises(DataError, match="infinite"):
         WALK.posterior_cov([0, -np.inf, np.nan])
-    with pytest.raises(GraphError, match="asked for and given at once: a"):
+    with pytest.raises(GraphError, match="both requested and given: a"):
         WALK.condition({"a": 1.0}, of=["a"])
     with pytest.raises(GraphError, match="no node is called 'z'"):
         WALK.query(["z"], ["a"])

@@ -160,16 +160,16 @@ def test_few_rows_are_announced_and_still_give_a_network():
         assert np.isfinite(found.network.joint().cov).all()
 
 
-def test_a_column_twice_is_regularised_and_announced():
+def test_a_column_twice_is_regularized_and_announced():
     X = complete_table(TRUE, 300)[:, [0, 1, 2, 2]]
     with pytest.warns(RegularizationWarning, match="singular covariance"):
         found = learn_network(X, score="bic")
     assert np.isfinite(found.network.loglik(X)).all()
 
 
-def test_rounds_that_do_not_settle_say_so():
+def test_rounds_that_do_not_converge_warn():
     X = lose(complete_table(TRUE, 200), 0.3)
-    with pytest.warns(ConvergenceWarning, match="did not settle in 1 rounds"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in 1 iterations"):
         assert not learn_network(X, score="k2", max_iter=1).converged
 
 

@@ -135,7 +135,7 @@ def test_duplicate_names_are_refused():
         fit_parameters(table(), [[], [], []], ["a", "a", "b"])
 
 
-def test_a_singular_covariance_is_regularised_and_announced():
+def test_a_singular_covariance_is_regularized_and_announced():
     X = table()
     X[:, 1] = 2 * X[:, 0] + 1
     with pytest.warns(RegularizationWarning, match="singular covariance at x1, x2"):
@@ -146,9 +146,9 @@ def test_a_singular_covariance_is_regularised_and_announced():
     assert filled.mean[3, 1] == pytest.approx(2 * X[3, 0] + 1, rel=1e-3)
 
 
-def test_a_fit_that_does_not_settle_says_so():
+def test_a_fit_that_does_not_converge_warns():
     X = lose(complete_table(make_network(1, 6), 60), 0.6)
-    with pytest.warns(ConvergenceWarning, match="did not settle in 2 steps"):
+    with pytest.warns(ConvergenceWarning, match="did not converge in 2 steps"):
         fit = fit_parameters(X, make_network(1, 6).parents, max_iter=2, tol=0)
     assert not fit.converged
     assert len(fit.trace) == 3

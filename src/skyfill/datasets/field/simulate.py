@@ -112,7 +112,7 @@ def simulate_field(
 
 
 def simulate_training_set(*, seed: int = 0, light_curves: bool = False) -> Field:
-    """Simulate the training set of the paper: 1833 labeled objects observed by SAGE and UBVI.
+    """Simulate the training set of the paper: 1833 labelled objects observed by SAGE and UBVI.
 
     The class counts are those of Pichara & Protopapas (2013). The gaps come from the limits and
     footprints of the surveys; there are about as many as in the paper.

@@ -147,7 +147,7 @@ def _turn(parents, arcs):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _total(cov, n, penalty, parents):  # type: ignore[no-untyped-def]
-    """Penalised log-likelihood of a graph, up to a constant."""
+    """Penalized log-likelihood of a graph, up to a constant."""
     p = cov.shape[0]
     work = np.empty((p + 1, p + 1))
     score = 0.0
@@ -167,7 +167,7 @@ def bic_search(
     rng: Generator,
     start: Parents | None = None,
 ) -> Parents:
-    """Find a DAG with the best penalised likelihood for a covariance matrix.
+    """Find a DAG with the best penalized likelihood for a covariance matrix.
 
     Tabu hill climbing, then restarts from the best graph with some of its arcs turned around:
     wrong directions are what traps a single climb.

@@ -69,7 +69,7 @@ class DiscreteNetwork:
         target = find_node(of, self.names)
         evidence = {find_node(name, self.names): level for name, level in (given or {}).items()}
         if target in evidence:
-            raise GraphError(f"asked for and given at once: {of}")
+            raise GraphError(f"both requested and given: {of}")
         factors = [
             _restrict(Factor((*family, j), table), evidence)
             for j, (family, table) in enumerate(zip(self.parents, self.tables, strict=True))

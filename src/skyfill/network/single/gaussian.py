@@ -215,12 +215,12 @@ class GaussianNetwork:
         given : mapping of name to value
             The evidence.
         of : sequence of str, optional
-            The variables asked for; by default all that are not given.
+            The requested variables; by default all that are not given.
 
         Returns
         -------
         Gaussian
-            `names`, `mean` and `cov` of the variables asked for.
+            `names`, `mean` and `cov` of the requested variables.
 
         Examples
         --------
@@ -241,9 +241,9 @@ class GaussianNetwork:
     def query(self, of: Sequence[str], given: Sequence[str]) -> reversal.Regression:
         """Regression of some variables on others, by arc reversal and barren-node removal.
 
-        The paper's inference (its appendix A): barren nodes are deleted, the other nodes that are
-        not asked about are turned into leaves by arc reversals and deleted, and the evidence is
-        brought before the query. `condition` gives the same numbers faster.
+        The paper's inference (its appendix A): barren nodes are deleted, the other nodes outside
+        the query are turned into leaves by arc reversals and deleted, and the evidence is brought
+        before the query. `condition` gives the same numbers faster.
 
         Returns
         -------
@@ -294,7 +294,7 @@ class GaussianNetwork:
             self.index(name)
         both = sorted(set(of) & set(given))
         if both:
-            raise GraphError(f"asked for and given at once: {', '.join(both)}")
+            raise GraphError(f"both requested and given: {', '.join(both)}")
 
 
 def _floats(values: ArrayLike, what: str, length: int) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ the lost part of precision @ d:
   lost part filled by e.
 
 The precision matrix of a network is known in closed form (no inversion), and few columns are lost
-in most rows, so that a factorisation per row is cheap. Patterns shared by many rows are factorised
+in most rows, so that a factorization per row is cheap. Patterns shared by many rows are factorized
 once and kept in a `Patterns` table, together with their regression e = d @ gain. NaN never enters
 arithmetic: it is turned into a pattern first. The fast-math flags below allow sums in another
 order, but keep NaN and infinity meaningful.
@@ -121,7 +121,7 @@ def invert_factor(precision, lost, count, w):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, inline="always")
 def solve_pattern(x, precision, k, n_lost, lost, w, sd):  # type: ignore[no-untyped-def]
-    """Store at place `k` the pattern of row `x`; return whether the factorisation worked."""
+    """Store at place `k` the pattern of row `x`; return whether the factorization worked."""
     count = 0
     for j in range(x.size):
         lost[k, count] = j  # stays only if the next line counts it: no branch to mispredict

@@ -34,7 +34,7 @@ from skyfill.threads import one_blas_thread
 
 @dataclass(frozen=True)
 class Options:
-    """What `learn_network` was asked for."""
+    """The options of `learn_network`."""
 
     max_parents: int | None
     n_completions: int
@@ -51,7 +51,7 @@ class Options:
 
 
 class Step(NamedTuple):
-    """One round of learning: score of the graph, observed-data log-likelihood, number of arcs."""
+    """One iteration: score of the graph, observed-data log-likelihood, number of arcs."""
 
     score: float
     loglik: float
@@ -59,7 +59,7 @@ class Step(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """A learned network, what happened in each round, and whether the rounds settled."""
+    """A learned network, the record of each iteration, and whether they converged."""
 
     network: GaussianNetwork
     trace: tuple[Step, ...]
@@ -67,7 +67,7 @@ class Learned(NamedTuple):
 
 
 def algorithm_1(Z: Array, names: tuple[str, ...], options: Options) -> Iterator[tuple[Fit, float]]:
-    """Yield rounds; the score is the mean K2 score of the completed tables' graphs."""
+    """Yield iterations; the score is the mean K2 score of the completed tables' graphs."""
     rng = options.rng
     gaps = find_gaps(Z, names)
     edges = k2.quantile_edges(Z, options.n_bins)
@@ -96,7 +96,7 @@ def _united_graph(
 def structural_em(
     Z: Array, names: tuple[str, ...], options: Options
 ) -> Iterator[tuple[Fit, float]]:
-    """Yield rounds; the score is the observed-data BIC.
+    """Yield iterations; the score is the observed-data BIC.
 
     The first search sees the covariance of all columns by EM. If two columns were seen together in
     m of n rows, their partial correlation has about n / m times the variance that it would have
@@ -141,10 +141,10 @@ def learn_network(  # noqa: PLR0913 - every option of the algorithm
 
     ``score="k2"`` is Algorithm 1 of Pichara & Protopapas (2013): independent Gaussian mixtures
     fill several tables; K2 learns a graph from each; their union is fitted by EM to the table with
-    gaps; the tables are drawn anew from the posterior of the network; and so on. All graphs of a
+    gaps; the tables are redrawn from the posterior of the network; and so on. All graphs of a
     round follow one order of the columns (of several tried, the one with the best total score), so
     that their union has no cycle and no arc needs to be reversed. The random numbers of the draws
-    stay the same in all rounds: the rounds settle when the graph does.
+    stay the same in all iterations, which converge when the graph does.
 
     ``score="bic"`` is structural EM: the search sees only the expected covariance matrix. It starts
     from the covariance of all columns by EM, where an arc between columns that were seen together
@@ -162,21 +162,21 @@ def learn_network(  # noqa: PLR0913 - every option of the algorithm
         Most parents of a column per graph; None for no limit (only with "bic"). A union of graphs
         may have more.
     n_completions, n_orders : int
-        Completed tables per round and orders of the columns tried (only "k2").
+        Completed tables per iteration and orders of the columns tried (only "k2").
     n_bins : int
         Quantile bins per column (only "k2"). On simulated networks of 300 to 50,000 rows two or
         three bins gave the best held-out likelihood: each further bin costs K2 weak arcs.
     tol : float
-        The rounds settle when the score changes by less than this, relatively.
+        The iterations stop when the score changes by less than this fraction.
     max_iter : int
-        Most rounds; reaching it gives a ConvergenceWarning.
+        Maximum number of iterations; reaching it gives a ConvergenceWarning.
     rng : int, numpy.random.Generator or None
         The same seed gives the same network, bit for bit, on any number of threads.
 
     Returns
     -------
     Learned
-        `network`, `trace` (one `Step` per round) and `converged`.
+        `network`, `trace` (one `Step` per iteration) and `converged`.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def learn_network(  # noqa: PLR0913 - every option of the algorithm
         fit, trace, converged = run(rounds, tol, max_iter)
     if not converged:
         warnings.warn(
-            f"the graph did not settle in {max_iter} rounds; raise max_iter or tol",
+            f"the graph did not converge in {max_iter} iterations; raise max_iter or tol",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -226,22 +226,22 @@ def _check(shape: tuple[int, ...], score: str) -> None:
 def run(
     rounds: Iterator[tuple[Fit, float]], tol: float, max_iter: int
 ) -> tuple[Fit, tuple[Step, ...], bool]:
-    """Take rounds until graph or score settles; the best-scoring round since then is the result."""
+    """Iterate until the graph or the score converges; return the best iteration since then."""
     trace: list[Step] = []
     fits: list[Fit] = []
     since: int | None = None
     for fit, score in islice(rounds, max_iter):
         trace.append(Step(score, float(fit.trace[-1]), n_arcs(fit.network.parents)))
         fits.append(fit)
-        since = _settled(trace, fits, tol)
+        since = _converged(trace, fits, tol)
         if since is not None:
             break
     best = max(range(since or 0, len(trace)), key=lambda t: trace[t].score)
     return fits[best], tuple(trace), since is not None
 
 
-def _settled(trace: list[Step], fits: list[Fit], tol: float) -> int | None:
-    """Round since which nothing new happens: a graph came back, or the score stands still."""
+def _converged(trace: list[Step], fits: list[Fit], tol: float) -> int | None:
+    """Find the iteration since which a graph recurs or the score stays the same."""
     met = [fit.network.parents for fit in fits]
     if met[-1] in met[:-1]:
         return met.index(met[-1])

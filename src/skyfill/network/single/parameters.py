@@ -28,7 +28,7 @@ PRIOR_ROWS = 1.0
 
 
 class Fit(NamedTuple):
-    """A fitted network, its observed-data log-likelihood per step, and whether it settled."""
+    """A fitted network, its observed-data log-likelihood per step, and whether it converged."""
 
     network: GaussianNetwork
     trace: Array
@@ -105,7 +105,7 @@ def fit_parameters(
         fit = fit_standard(standard.Z, names, graph, tol=tol, max_iter=max_iter)
     if not fit.converged:
         warnings.warn(
-            f"EM did not settle in {max_iter} steps; raise max_iter or tol",
+            f"EM did not converge in {max_iter} steps; raise max_iter or tol",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -116,7 +116,7 @@ def fit_parameters(
 def fit_standard(
     Z: Array, names: tuple[str, ...], parents: Parents, *, tol: float, max_iter: int
 ) -> Fit:
-    """EM for a standardised table; warns where the data do not determine a node."""
+    """EM for a standardized table; warns where the data do not determine a node."""
     gaps, p = find_gaps(Z, names), len(names)
 
     def maximize(moments: Moments) -> GaussianNetwork:
@@ -193,7 +193,7 @@ class Standard(NamedTuple):
 
 
 def standardize(X: Array, names: tuple[str, ...]) -> Standard:
-    """Standardise the columns; refuse those that cannot be learned from."""
+    """Standardize the columns; refuse those that cannot be learned from."""
     n_seen = check_seen(X, names)
     low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
     for j in np.flatnonzero(low == high):

@@ -1,7 +1,7 @@
 """What a joint Gaussian says about a table with gaps: likelihood, posterior, draws, moments.
 
-Rows that share a pattern of gaps share one factorisation; where nearly every row has its own
-pattern, each row is factorised on the spot. `find_gaps` counts the patterns and chooses.
+Rows that share a pattern of gaps share one factorization; where nearly every row has its own
+pattern, each row is factorized on the spot. `find_gaps` counts the patterns and chooses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Joint(NamedTuple):
 
     @classmethod
     def from_cov(cls, mean: Array, cov: Array) -> Joint:
-        """Factorise a covariance matrix; DataError where it is singular."""
+        """Factorize a covariance matrix; DataError where it is singular."""
         try:
             factor = cho_factor(cov, lower=True)
         except np.linalg.LinAlgError:
@@ -126,7 +126,7 @@ def expect(gaps: Gaps, joint: Joint) -> Moments:
 
 
 def _patterns(gaps: Gaps, joint: Joint) -> kernels.Patterns | None:
-    """Factorise the shared patterns once; None where there are none to share."""
+    """Factorize the shared patterns once; None where there are none to share."""
     if not gaps.ids.size:
         return None
     longest = max(int(np.isnan(gaps.X[gaps.firsts]).sum(axis=1).max()), 1)

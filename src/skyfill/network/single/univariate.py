@@ -83,7 +83,7 @@ def draw_univariate(X: Array, n_draws: int, rng: Generator) -> Array:
 def fit_univariate(
     seen: Array, rng: Generator, max_components: int = MAX_COMPONENTS
 ) -> UnivariateMixture:
-    """Fit the mixture that BIC prefers to the values of a standardised column."""
+    """Fit the mixture that BIC prefers to the values of a standardized column."""
     from sklearn.mixture import GaussianMixture
 
     if seen.size > MAX_VALUES:
