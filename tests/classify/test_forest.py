@@ -237,7 +237,7 @@ def test_a_tree_that_is_a_chain_is_refused():
 
 
 def test_a_table_of_another_width_is_refused():
-    with pytest.raises(DataError, match=r"know 1 features, the table has shape \(2, 2\)"):
+    with pytest.raises(DataError, match=r"have 1 features, the table has shape \(2, 2\)"):
         FlatForest.from_arrays(STUMP).predict_proba(np.zeros((2, 2)))
 
 

@@ -216,8 +216,8 @@ def test_the_summary_says_which_survey_helps_most_objects():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_points": 1}, "at least two points"),
-        ({"blocks": {"x": [7]}}, "block 'x': the columns must be places from 0 to 2"),
+        ({"n_points": 1}, "n_points and n_draws must be at least 2"),
+        ({"blocks": {"x": [7]}}, "block 'x': the columns must be integers from 0 to 2"),
         ({"blocks": {"x": []}}, "block 'x'"),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_figure_is_written(run, catalog, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--rates", "ten"], "--rates ten: write percent such as 5,10,15,20"),
+        (["--rates", "ten"], "--rates ten: write percentages such as 5,10,15,20"),
         (["--rates", "0,10"], "each must lie between 0 and 100"),
         (["--methods", "mean,magic"], "no method 'magic'; the methods are mean, mixture"),
         (["--columns", "V,Imag"], "no column 'Imag'"),

@@ -221,7 +221,7 @@ def test_a_subset_scores_some_objects(found):
 
 
 def test_comparisons_of_other_objects_do_not_add(found):
-    with pytest.raises(DataError, match="not of the same objects"):
+    with pytest.raises(DataError, match="not about the same objects"):
         _ = found + found.subset(np.arange(210) < 100)
 
 
@@ -246,7 +246,7 @@ def test_mission_14_with_and_without_the_columns_of_a_survey(stars):
 def test_nothing_may_be_left_without_columns(stars):
     X, y = stars
     found = cross_validate(X, y, {"spy": Spy}, folds=3)
-    with pytest.raises(DataError, match="nothing is left"):
+    with pytest.raises(DataError, match="nothing left to classify by"):
         without_surveys(X, y, {"spy": Spy}, columns=[0, 1, 2], found=found, folds=3)
 
 

@@ -109,7 +109,7 @@ def test_faint_hides_large_magnitudes_behind_a_soft_limit():
 
 @pytest.mark.parametrize("rate", [-0.1, 1.5, np.nan])
 def test_a_rate_that_is_no_share_is_refused(rate):
-    with pytest.raises(DataError, match="is no share"):
+    with pytest.raises(DataError, match="rate must be between 0 and 1"):
         hide_cells(np.ones((3, 3)), rate, 0)
 
 

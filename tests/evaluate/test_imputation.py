@@ -207,7 +207,7 @@ class Draws:
         ({"repeats": 0}, "repeats must be at least 1"),
         ({"train_fraction": 1.0}, "train_fraction must lie between"),
         ({"mask": "blocks"}, "give 'cells' or a function"),
-        ({"rates": [2.0]}, "rate 2.0 is no share"),
+        ({"rates": [2.0]}, "rate must be between 0 and 1, not 2.0"),
     ],
 )
 def test_impossible_designs_are_refused(options, message):

@@ -57,7 +57,7 @@ def test_parts_with_and_without_a_survey_are_found_at_any_depth(classes, tmp_pat
     [
         ("{", "not JSON"),
         ("[1, 2]", "neither an evaluation"),
-        ('{"means": [{"method": "a"}], "runs": []}', "not complete"),
+        ('{"means": [{"method": "a"}], "runs": []}', "incomplete"),
     ],
 )
 def test_what_is_no_evaluation_is_refused_by_name(text, message, tmp_path):

@@ -83,5 +83,5 @@ def test_east_is_left_and_every_class_is_named(results):
 
 def test_a_sky_map_without_classes_is_refused(results):
     empty = Table(results.arrow).with_column("kind", [""] * len(results))
-    with pytest.raises(DataError, match="names no class"):
+    with pytest.raises(DataError, match="contains no classes"):
         plot_sky(empty, "kind")

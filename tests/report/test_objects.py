@@ -64,7 +64,7 @@ def test_the_next_measurement_is_a_sentence(results, model):
     table = results.with_column("next", ["J", *[None] * (n - 1)])
     table = table.with_column("next_bits", np.full(n, 0.25))
     said = export_objects(gather(table, model), model.features)["next"]
-    assert said[0].startswith("J would tell most")
+    assert said[0].startswith("Measuring J is expected to reduce")
     assert "0.25 bit" in said[0]
     assert said[1] is None
 

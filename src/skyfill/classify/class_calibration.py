@@ -1,4 +1,4 @@
-"""Probabilities that mean what they say: an affine map of log probabilities, fitted out of fold."""
+"""Calibrated class probabilities: an affine map of log probabilities, fitted out of fold."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 KINDS = ("none", "temperature", "vector")
-# Trees may say 0; no class is impossible.
+# Trees may give a probability of 0, but no class is impossible.
 FLOOR = 1e-4
-# Ridges towards the identity, in nats over all rows: a map may only turn where many rows say so.
+# Ridges towards the identity, in nats over all rows: only many rows can move the map away from it.
 SLOPE_RIDGE, BIAS_RIDGE = 2.0, 0.5
 FOLDS = 5
-# Standard errors by which a freer map must win.
+# Standard errors by which the map with more parameters must win.
 SURE = 2.0
 
 
@@ -59,9 +59,9 @@ def no_calibration(n_classes: int) -> Calibration:
 
 
 def fit_calibration(P: Array, y: Labels, weights: Array, rng: np.random.Generator) -> Calibration:
-    """Fit a map to out-of-fold probabilities: one slope, or more where that clearly pays.
+    """Fit a map to out-of-fold probabilities: one slope, or more where that is clearly better.
 
-    Whether it does is seen from cross-validated log losses.
+    This is decided by cross-validated log losses.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ def fit_calibration(P: Array, y: Labels, weights: Array, rng: np.random.Generato
     fold = rng.permutation(len(y)) % FOLDS
     simple = _held_out_losses(_temperature, P, y, weights=weights, fold=fold)
     gains = simple - _held_out_losses(_vector, P, y, weights=weights, fold=fold)
-    # Bias moves rare classes by what few rows say: without a clear gain the simple map is taken.
+    # The bias of a rare class rests on few rows: without a clear gain the simple map is taken.
     clear = gains.sum() > SURE * np.sqrt(len(y)) * gains.std()
-    # Unpruned trees hardly heed weights: the shares that these ask for come by the bias.
+    # Unpruned trees hardly respond to weights: the bias gives classes their weighted shares.
     weighted = np.ptp(weights) > 0
     return (_vector if clear or weighted else _temperature)(P, y, weights)
 

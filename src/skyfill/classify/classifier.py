@@ -1,4 +1,4 @@
-"""The classifier of skyfill: gaps filled by a network, trees over several views of each object."""
+"""The classifier of skyfill: gaps filled by a network, trees on several views of each object."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     A `NetworkImputer` learns the features of all rows, labelled or not, in spite of their gaps.
     A forest and boostings then learn the classes from several views of each object: its values
     with their gaps, the filled ones, and contrasts of these, such as colors. The same trees, grown
-    without one fold of the rows after the other, give each training row a probability that knows
-    nothing of its label: on these the classifier is calibrated.
+    once more without each fold of the rows, give every training row a probability that does not
+    depend on its label; the classifier is calibrated on these.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unpruned trees on values filled by posterior means, the share of votes as probability,
         never calibrated.
     views : sequence of str, optional
-        Views that the trees of the method look at, all alike: "raw" (values with gaps), "filled",
+        Views from which all trees of the method learn: "raw" (values with gaps), "filled",
         "indicators" (filled, and where the gaps are), "gaps" (raw and filled), "contrasts" (these
-        and pairs of columns), "components" (these and the responsibilities). By default what has
-        proved best.
+        and pairs of columns), "components" (these and the responsibilities). By default those
+        that performed best.
     n_trees : int
         Trees of each forest.
     n_rounds : int
@@ -61,7 +61,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Folds of the calibration.
     imputer : NetworkImputer, optional
         How to learn the features; by default ``NetworkImputer(n_fits=3, gaps="auto")``: more fits
-        take longer for every row and gain little for the classes.
+        take longer for every row and hardly improve the classes.
     random_state : int, RandomState or None
 
     Attributes
@@ -70,10 +70,10 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     imputer_ : NetworkImputer
         The fitted imputer.
     scorer_ : Scorer
-        What classifies; a model file holds it.
+        The part that classifies; it is saved in a model file.
     out_of_fold_ : array of shape (labelled rows, classes)
-        Calibrated probabilities of the training rows from trees that never saw their labels;
-        NaN for the only row of a class, and for all without calibration.
+        Calibrated probabilities of the training rows from trees grown without their labels;
+        NaN for the only row of a class, and for all rows without calibration.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array of shape (n, p), or a table
             NaN, null and masked cells are gaps; every column needs at least one value.
         y : array of shape (n,)
-            Class labels; rows whose label is None, NaN or empty help the imputer only.
+            Class labels; rows whose label is None, NaN or blank are used by the imputer only.
         """
         self._check_options()
         numbers = validated(self, X, reset=True)
@@ -217,7 +217,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _class_weights(wish: Any, labels: Labels) -> dict[int, float] | None:
-    """Weight of each class by its place; classes that a dict does not name weigh 1."""
+    """Weight of each class by its code; classes that are not in a dict weigh 1."""
     if wish is None:
         return None
     if isinstance(wish, Mapping):

@@ -59,11 +59,11 @@ class FlatForest(Trees):
         return len(self.starts) - 1
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Give class probabilities, one row per row of X; NaN goes where the trees send gaps."""
+        """Give class probabilities for each row of X; NaN goes where the trees send gaps."""
         table = np.ascontiguousarray(X, np.float64)
         if table.ndim != 2 or table.shape[1] != self.n_features:
             raise DataError(
-                f"the trees know {self.n_features} features, the table has shape {table.shape}"
+                f"the trees have {self.n_features} features, the table has shape {table.shape}"
             )
         packed = self.packed
         total = np.zeros((len(table), max(self.values.shape[1], len(self.baseline))))
@@ -86,7 +86,7 @@ class FlatForest(Trees):
 
     @cached_property
     def packed(self) -> Packed:
-        """The trees as the compiled kernels want them."""
+        """The trees in the form that the compiled kernels need."""
         return pack_trees(self)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -96,12 +96,12 @@ class FlatForest(Trees):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> FlatForest:
-        """Build from `arrays()`; ValueError where they are hostile or damaged."""
+        """Build from `arrays()`; ValueError where they are malicious or damaged."""
         checked = {name: _typed(arrays, name) for name in TYPES}
         n_features, n_classes, kind = _shape_of(checked.pop("shape"))
         forest = cls(n_features, n_classes, KINDS[kind], **checked)
         _check(forest)
-        # Packed now: a tree that is too deep is found here, not when it is used.
+        # Packed now, so that a tree that is too deep is found here and not when it is used.
         _ = forest.packed
         return forest
 
@@ -114,7 +114,7 @@ def _check(forest: Trees) -> None:
 
 
 def _typed(arrays: Arrays, name: str) -> NDArray[Any]:
-    """Take one array; ValueError where its type or number of axes is not what it must be."""
+    """Take one array; ValueError where it has the wrong type or number of axes."""
     if name not in arrays:
         raise ValueError(f"the forest lacks the array {name!r}")
     array = np.asarray(arrays[name])
@@ -124,7 +124,7 @@ def _typed(arrays: Arrays, name: str) -> NDArray[Any]:
 
 
 def _shape_of(shape: NDArray[np.int64]) -> tuple[int, int, int]:
-    """Take the numbers of features and classes and the kind, all within bounds."""
+    """Take the numbers of features and classes, and the kind; check their bounds."""
     bounds = (MAX_FEATURES, MAX_CLASSES, len(KINDS) - 1)
     if len(shape) != 3 or not (shape >= (1, 1, 0)).all() or not (shape <= bounds).all():
         raise ValueError(f"the forest's shape {shape.tolist()} is out of bounds {bounds}")
@@ -139,23 +139,23 @@ def _check_sizes(forest: Trees) -> None:
         raise ValueError("the arrays of the forest's nodes differ in length or are too long")
     if len(starts) < 2 or len(starts) > n + 1 or starts[0] != 0 or starts[-1] != n:
         raise ValueError("the trees do not cover the nodes")
-    # Compared, not subtracted: the difference of hostile numbers would wrap around.
+    # Compared, not subtracted: the difference of malicious numbers could wrap around.
     if not (starts[1:] > starts[:-1]).all():
-        raise ValueError("a tree without nodes")
+        raise ValueError("a tree has no nodes")
     n_scores = 0 if forest.kind == "mean" else (1 if forest.n_classes == 2 else forest.n_classes)
     width = forest.n_classes if forest.kind == "mean" else 1
     if len(forest.baseline) != n_scores or forest.values.shape[1] != width:
         raise ValueError("values or baseline do not fit the number of classes")
     if n_scores and (len(starts) - 1) % n_scores:
-        raise ValueError("a boosting needs equally many trees for every class")
+        raise ValueError("a boosting needs the same number of trees for every class")
 
 
 def _check_walks(forest: Trees) -> None:
-    """Every node but the roots has one parent, which stands before it: all walks end at leaves."""
+    """Check that every node but the roots has one parent, before it: all walks end at leaves."""
     feature, target = forest.feature, forest.target
     split = feature >= 0
     if not ((feature >= -1) & (feature < forest.n_features)).all():
-        raise ValueError("a split looks at a feature that does not exist")
+        raise ValueError("a split uses a feature that does not exist")
     if not (forest.missing_left <= 1).all():
         raise ValueError("missing_left must be 0 or 1")
     if not ((target >= 0) & (target < np.where(split, len(feature), len(forest.values)))).all():
@@ -179,7 +179,7 @@ def _check_values(forest: Trees) -> None:
         forest.kind == "boost"
         and max(_largest(forest.values), _largest(forest.baseline)) > MAX_SCORE
     ):
-        raise ValueError(f"scores beyond {MAX_SCORE} would overflow")
+        raise ValueError(f"scores above {MAX_SCORE} would overflow")
     if forest.kind == "mean":
         sums = forest.values.sum(axis=1, dtype=np.float64)
         if (forest.values < 0).any() or (abs(sums - 1) > 1e-5).any():

@@ -10,10 +10,10 @@ side, so that the look-ups of one fill the waits of the others, and one tree ser
 before the next one takes its place in the cache.
 
 Striking (small trees): every split that a row passes to the right makes the leaves to its left
-unreachable, in whatever order the splits are asked; of the leaves that are left at the end the
-first is the row's own (QuickScorer, Lucchese et al. 2015). The leaves of a tree are the bits of one
-byte, and so are ranks of values among few cuts: vector instructions ask one split of 64 rows in a
-few steps.
+unreachable, whatever the order of the splits; of the leaves that remain at the end, the first is
+the row's own (QuickScorer, Lucchese et al. 2015). The leaves of a tree are the bits of one
+byte, and ranks of values among few cuts fit into one, too: vector instructions apply one split to
+64 rows in a few steps.
 """
 
 import numpy as np
@@ -153,7 +153,7 @@ def walk_group(
     depth: int,
     at: NDArray[np.uint64],
 ) -> None:
-    """Lead the rows of one group from the nodes `at` to their leaves."""
+    """Move the rows of one group from the nodes `at` to their leaves."""
     for _ in range(depth):
         for lane in range(WALK_LANES):
             node = at[lane]
@@ -171,7 +171,7 @@ def walk_rows(
     values: NDArray[np.float32],
     total: NDArray[np.float64],
 ) -> None:
-    """Add to the totals of each row what it finds at its leaves, one tree after the other.
+    """Add the values of the leaves that each row reaches to its totals, tree by tree.
 
     Where `values` have one column, tree t adds to total ``t % n_totals``. Otherwise the code of a
     leaf is the class to which all of it belongs, or n_totals + its row of `values`.

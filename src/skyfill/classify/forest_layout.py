@@ -1,4 +1,4 @@
-"""Flat trees as the compiled kernels want them: ranked cuts, and nodes or masks of leaves."""
+"""Flat trees in the form that the compiled kernels need: ranked cuts, nodes or masks of leaves."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Trees:
     target : int array of shape (n_nodes,)
         Right child of a split, counted over all trees; at a leaf its row of `values`.
     values : float array of shape (n_distinct, n_classes) or (n_distinct, 1)
-        Class shares, or scores: tree t of a boosting speaks for class ``t % n_scores``.
+        Class shares, or scores: tree t of a boosting belongs to class ``t % n_scores``.
     baseline : float array of shape (n_scores,)
         Where a boosting starts; empty for a forest.
     """
@@ -78,10 +78,10 @@ class Ranking:
 
 
 class Packed(Protocol):
-    """Trees in a form in which they are scored fast."""
+    """Trees in a form that is fast to score."""
 
     def add(self, X: NDArray[np.float64], total: NDArray[np.float64]) -> None:
-        """Add what each row finds at its leaves to its totals."""
+        """Add the values of the leaves that each row reaches to its totals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Walk:
     depths: NDArray[np.int64]
 
     def add(self, X: NDArray[np.float64], total: NDArray[np.float64]) -> None:
-        """Add what each row finds at its leaves to its totals."""
+        """Add the values of the leaves that each row reaches to its totals."""
         ranks = self.ranking.rank(X, kernels.WALK_LANES, kernels.WALK_TOP)
         trees = self.trees
         kernels.walk_rows(ranks, trees.starts, self.depths, self.nodes, trees.values, total)
@@ -112,7 +112,7 @@ class Strike:
     values: NDArray[np.float32]
 
     def add(self, X: NDArray[np.float64], total: NDArray[np.float64]) -> None:
-        """Add what each row finds at its leaves to its totals."""
+        """Add the values of the leaves that each row reaches to its totals."""
         n, n_totals = total.shape
         sums = np.zeros((-(-n // kernels.STRIKE_LANES), n_totals, kernels.STRIKE_LANES))
         ranks = self.ranking.rank(X, kernels.STRIKE_LANES, kernels.STRIKE_TOP)
@@ -168,7 +168,7 @@ def _pack_nodes(
 
 
 def _leaf_codes(trees: Trees) -> NDArray[np.int64]:
-    """Give leaves of one class its number: most leaves of a forest add 1 to one total."""
+    """Code leaves of a single class by that class: most leaves of a forest add 1 to one total."""
     target = trees.target.astype(np.int64)
     if trees.kind != "mean" or trees.values.shape[1] == 1:
         return target
@@ -182,7 +182,7 @@ def _leaf_codes(trees: Trees) -> NDArray[np.int64]:
 def _cut(
     trees: Trees, split: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint32]]:
-    """Sort the thresholds of each feature; the rank, from 1 on, of each split's threshold."""
+    """Sort the thresholds of each feature; give the rank, from 1, of each split's threshold."""
     feature, threshold = trees.feature[split], trees.threshold[split]
     order = np.lexsort((threshold, feature))
     feature, threshold = feature[order], threshold[order]

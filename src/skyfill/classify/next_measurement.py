@@ -42,7 +42,7 @@ HELPED_BITS = 0.1
 
 
 class Benefit(NamedTuple):
-    """What a measurement would do for a whole catalog.
+    """What a measurement would contribute to a whole catalog.
 
     `missing`: objects that lack it; `total`: sum of their expected gains in bits; `mean`: per
     object that lacks it; `best`: objects for which it is the best of all; `helped`: objects that
@@ -68,7 +68,7 @@ class Gains:
     bits : array of shape (n, k)
         NaN where the object has the measurement already.
     entropy : array of shape (n,)
-        Entropy of the class as it stands, in bits; that of `marginal_probabilities`.
+        Present entropy of the class, in bits; that of `marginal_probabilities`.
     """
 
     names: tuple[str, ...]
@@ -77,13 +77,13 @@ class Gains:
 
     @property
     def best(self) -> NDArray[np.int64]:
-        """Place of the most telling measurement of each object; -1 where nothing is missing."""
+        """Place of the most informative measurement of each object; -1 where nothing is missing."""
         known = np.where(np.isnan(self.bits), -1.0, self.bits)
         place = known.argmax(axis=1) if self.names else np.zeros(len(known), dtype=np.int64)
         return np.where(np.isnan(self.bits).all(axis=1), -1, place)
 
     def summary(self) -> list[Benefit]:
-        """Say what each measurement would do for all objects together, the most first.
+        """Sum up what each measurement would contribute to all objects, the largest total first.
 
         Examples
         --------
@@ -113,22 +113,22 @@ def expected_gains(
     sharpness: float = 1.0,
     rng: int = 0,
 ) -> Gains:
-    """Expect how many bits about the class each missing measurement would tell.
+    """Give the expected information about the class, in bits, of each missing measurement.
 
     Parameters
     ----------
     classify : callable
         Probabilities of shape (n, classes) of a table with gaps, such as `Scorer.probabilities`.
     network : MixtureNetwork
-        Knows which values the gaps may have.
+        Gives the distribution of the gaps.
     X : array of shape (n, p)
         Objects; NaN is a gap.
     blocks : mapping of str to columns, optional
         What is measured together, such as the columns of a survey; by default each column.
     n_points : int
-        One missing column: quadrature over so many quantiles of its posterior.
+        Number of quantiles of the posterior, where one column is missing.
     n_draws : int
-        Several missing columns, and the entropy as it stands: joint draws.
+        Number of joint draws, where several columns are missing, and for the present entropy.
     sharpness : float
         Power of the means over draws; see `fit_sharpness`.
     rng : int
@@ -143,7 +143,7 @@ def expected_gains(
     >>> from skyfill.network import learn_mixture
     >>> V = np.random.default_rng(0).normal(size=(400, 2))
     >>> network = learn_mixture(V, ["a", "b"], n_components=1, n_fits=1, rng=0).network
-    >>> def by_sign(X):    # the class is the sign of a: b tells nothing, a settles it
+    >>> def by_sign(X):    # the class is the sign of a: b is irrelevant, a settles it
     ...     p = np.where(np.isnan(X[:, 0]), 0.5, X[:, 0] > 0)
     ...     return np.column_stack([p, 1 - p])
     >>> expected_gains(by_sign, network, [[np.nan, np.nan]]).bits.round(1)
@@ -160,7 +160,7 @@ def expected_gains(
         for rows, points in ((n_lost == 1, n_points), (n_lost > 1, -n_draws)):
             for part in parts(np.flatnonzero(rows), abs(points) * N_INNER):
                 tried = possible_rows(network, table[part], list(columns), points, rng)
-                P = opinions(classify, network, tried, rng)
+                P = tried_probabilities(classify, network, tried, rng)
                 bits[part, k] = gain(P, points, sharpness)
     now = marginal_probabilities(classify, network, table, n_draws=n_draws, rng=rng)
     return Gains(tuple(groups), bits, entropy_bits(sharpened(now, sharpness)))
@@ -168,10 +168,10 @@ def expected_gains(
 
 def _check(groups: Mapping[str, Sequence[int]], p: int, n_points: int, n_draws: int) -> None:
     if n_points < 2 or n_draws < 2:
-        raise DataError("at least two points and two draws are needed to expect a change")
+        raise DataError("n_points and n_draws must be at least 2, to compare possible values")
     for name, columns in groups.items():
         if not columns or not all(0 <= j < p for j in columns):
-            raise DataError(f"block {name!r}: the columns must be places from 0 to {p - 1}")
+            raise DataError(f"block {name!r}: the columns must be integers from 0 to {p - 1}")
 
 
 def marginal_probabilities(
@@ -182,17 +182,17 @@ def marginal_probabilities(
     n_draws: int = N_DRAWS,
     rng: int = 0,
 ) -> Array:
-    """Give class probabilities that agree with what measuring the gaps would tell, on average.
+    """Give class probabilities that equal, on average, those after measuring the gaps.
 
-    The mean over joint draws of the gaps, each classified as if measured: as a measurement comes
-    in, the mean of these probabilities stays and their entropy falls by the gain.
+    They are the mean over joint draws of the gaps, each classified as if measured. When a value is
+    measured, their mean stays the same and their entropy falls by the expected gain, on average.
 
     Examples
     --------
     >>> from skyfill.network import learn_mixture
     >>> V = np.random.default_rng(0).normal(size=(400, 2))
     >>> network = learn_mixture(V, ["a", "b"], n_components=1, n_fits=1, rng=0).network
-    >>> def by_sign(X):    # of a filled row it is sure
+    >>> def by_sign(X):    # certain about every filled row
     ...     p = (X[:, 0] > 0).astype(float)
     ...     return np.column_stack([p, 1 - p])
     >>> marginal_probabilities(by_sign, network, [[np.nan, 0.0]], n_draws=2000).round(1)
@@ -224,7 +224,7 @@ def sharpened(P: Array, power: float) -> Array:
 def possible_rows(
     network: MixtureNetwork, X: Array, columns: list[int], points: int, rng: int
 ) -> Array:
-    """Rows with values that the gap may have, all equally likely, of shape (t, n, p).
+    """Give rows with equally likely values in the gap, of shape (t, n, p).
 
     Quantiles of the posterior or, where `points` is below 0, joint draws.
     """
@@ -237,23 +237,25 @@ def possible_rows(
     return tried
 
 
-def opinions(classify: Classify, network: MixtureNetwork, tried: Array, rng: int) -> Array:
-    """Probabilities for each possible value, means over draws of what is left: (t, n, classes).
+def tried_probabilities(
+    classify: Classify, network: MixtureNetwork, tried: Array, rng: int
+) -> Array:
+    """Give probabilities for each possible value, averaged over the other gaps: (t, n, classes).
 
-    All values of a row share their random numbers: what few draws say by chance they say of every
-    value, and it is not taken for information.
+    All values of a row share their random numbers: the scatter of few draws is then the same for
+    every value and is not mistaken for information.
     """
     n, p = tried.shape[1:]
     if not np.isnan(tried).any():
         return classify(tried.reshape(-1, p)).reshape(len(tried), n, -1)
-    # Other random numbers than those of the outer draws.
+    # Not the random numbers of the outer draws.
     inner = np.stack([network.draws(rows, N_INNER, rng + 1) for rows in tried])
     P = classify(inner.reshape(-1, p)).reshape(len(tried), N_INNER, n, -1)
     return np.asarray(P.mean(axis=1))
 
 
 def gain(P: Array, points: int, sharpness: float) -> Array:
-    """Information in which of the possible values is true, for each row; `P` is of `opinions`."""
+    """Give the information in each row's value, in bits, from `tried_probabilities`."""
     given = sharpened(P, sharpness)
     bits = entropy_bits(given.mean(axis=0)) - np.mean([entropy_bits(p) for p in given], axis=0)
     # The entropy of a mean over few draws is too low, by about this share of the gain.
@@ -262,6 +264,6 @@ def gain(P: Array, points: int, sharpness: float) -> Array:
 
 
 def parts(rows: NDArray[np.int64], points: int) -> list[NDArray[np.int64]]:
-    """Cut rows so that all their tried values fit into one call."""
+    """Split rows so that all their tried values fit into one call."""
     step = max(ROWS_AT_ONCE // points, 1)
     return [rows[start : start + step] for start in range(0, len(rows), step)]

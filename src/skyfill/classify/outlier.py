@@ -1,4 +1,4 @@
-"""Objects unlike the training set, found from the likelihood of what was seen of them."""
+"""Objects unlike the training set, recognized by the likelihood of their seen values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 # Share of the training set that is held out to learn how likely an ordinary object is.
 HELD_OUT = 0.25
-# With fewer rows nothing can be held out: all of them teach and tell.
+# With fewer rows nothing is held out: the same rows serve for fitting and for calibration.
 LEAST_ROWS = 40
 # Most rows to learn from, and steps of the table of tails.
 MOST_ROWS, STEPS = 8000, 512
@@ -31,18 +31,18 @@ FLAGGED = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class OutlierRule:
-    """How low the likelihood of an ordinary object may be, whatever was seen of it.
+    """How low the likelihood of an ordinary object may be, whichever of its columns were seen.
 
-    The log-likelihood of the seen cells is compared with what those cells give on average over
-    held-out rows (a constant and a part for each seen column) in units of the spread that they
-    give (its square likewise), and then with the tail of held-out rows.
+    The log-likelihood of the seen cells is compared with its mean over held-out rows, in units of
+    its spread there; mean and variance are each a constant plus a term for every seen column. The
+    result is then ranked among the held-out rows.
 
     Attributes
     ----------
     center, spread : array of shape (p + 1,)
-        Constant and parts of the columns for the mean and the variance of the log-likelihood.
+        Constant, and terms of the columns, of the mean and the variance of the log-likelihood.
     surprise : array
-        Surprises of held-out rows, rising, at even steps of their ranks up to `TAIL`.
+        Surprises of held-out rows in increasing order, at even steps of their ranks up to `TAIL`.
     """
 
     center: Array
@@ -54,19 +54,19 @@ class OutlierRule:
 
         `seen` is the log-likelihood of `MixtureNetwork.look`, in which patterns of gaps do not
         count: a catalog that lacks a column is not full of outliers. Beyond the least likely
-        held-out row the score goes on as the tail does (exponentially).
+        held-out row the tail is extrapolated as an exponential.
         """
         return self._tail(self._surprise(seen, X))
 
     def flag(self, score: Array) -> NDArray[np.bool_]:
-        """Say which rows fewer than one in a thousand ordinary rows would be as unlikely as."""
+        """Flag rows less likely than 99.9 % of ordinary rows."""
         return np.asarray(score > -np.log10(FLAGGED))
 
     def _surprise(self, loglik: Array, X: Array) -> Array:
-        """Give in standard units how much less likely rows are than expected."""
+        """Give how much less likely rows are than expected, in standard deviations."""
         seen = ~np.isnan(X)
-        # Not a product of matrices: its threads would wait in vain, and its last bits would depend
-        # on the number of rows.
+        # Not a product of matrices: it is too small for threads, and its last bits would depend on
+        # the number of rows.
         center, variance = (
             parts[0] + np.einsum("ij,j->i", seen, parts[1:]) for parts in (self.center, self.spread)
         )
@@ -74,7 +74,7 @@ class OutlierRule:
         return np.where(seen.any(axis=1), (center - loglik) / spread, -np.inf)
 
     def _tail(self, surprise: Array) -> Array:
-        """Minus log10 of the share of held-out rows beyond; a straight line after the table."""
+        """Minus log10 of the share of held-out rows beyond; linear beyond the table."""
         heights = -np.log10(1.0 - TAIL * np.linspace(0, 1, len(self.surprise)))
         first = int(0.9 * len(self.surprise))
         run = max(self.surprise[-1] - self.surprise[first], 1e-9)
@@ -93,7 +93,7 @@ def fit_outlier_rule(
     X : array of shape (n, p)
         The training set, with NaN for gaps.
     plan : Plan
-        What the network was fitted with; the rows not held out are fitted likewise.
+        What the network was fitted with; the rows not held out are fitted in the same way.
     rng : numpy.random.Generator
         Chooses the rows.
     n_fits : int
@@ -149,9 +149,9 @@ def _ridge(design: Array, values: Array) -> Array:
 
 
 def check_rule(rule: OutlierRule, p: int) -> None:
-    """Refuse arrays that do not belong together, as a damaged file may hold."""
+    """Refuse arrays that do not fit together, such as those of a damaged file."""
     parts: Sequence[Array] = (rule.center, rule.spread)
     if any(part.shape != (p + 1,) for part in parts) or rule.surprise.ndim != 1:
         raise ValueError("the outlier rule does not fit the features")
     if len(rule.surprise) < 2 or (np.diff(rule.surprise) < 0).any():
-        raise ValueError("the outlier rule must have surprises that never fall")
+        raise ValueError("the surprises of the outlier rule must not decrease")

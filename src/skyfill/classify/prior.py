@@ -1,4 +1,4 @@
-"""The field holds other shares of the classes than the training set: shift the probabilities."""
+"""Probabilities for a field where the shares of the classes differ from the training set's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_STEPS, TOLERANCE = 1000, 1e-7
 
 
 def shift_prior(P: Array, old: Array, new: Array) -> Array:
-    """Give the probabilities that hold when the shares of the classes are `new`, not `old`.
+    """Convert probabilities from class shares `old` to class shares `new`.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def estimate_prior(P: Array, old: Array) -> Array:
     shares = old
     for _ in range(MAX_STEPS):
         last, shares = shares, shift_prior(P, old, shares).mean(axis=0)
-        # A class that the rows rule out keeps a trace, so that no later row is divided by zero.
+        # A class that the rows rule out keeps a tiny share, to avoid a division by zero.
         shares = np.maximum(shares, 1e-12) / np.maximum(shares, 1e-12).sum()
         if np.abs(shares - last).max() < TOLERANCE:
             break

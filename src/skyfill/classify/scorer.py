@@ -1,4 +1,4 @@
-"""What classifies new rows: plain arrays, no scikit-learn; a model file holds it."""
+"""The part of a classifier that scores new rows: plain arrays, saved in the model file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from skyfill.errors import DataError
 from skyfill.network import MixtureNetwork
 from skyfill.network._array import as_table
 
-# Draws of the gaps that tell which share of the uncertainty they make.
+# Draws of the gaps from which their share of the uncertainty is estimated.
 N_DRAWS = 8
-# Rows at once, so that their draws and views stay small.
+# Rows at a time, so that their draws and views stay small.
 ROWS_AT_ONCE = 1 << 14
-# Bounds of what a model file may hold: beyond them probabilities are no numbers any more.
+# Bounds of what a model file may hold: beyond them probabilities would overflow.
 MIN_SHARE, MAX_SLOPE = 1e-12, 1e6
 
 
@@ -35,11 +35,11 @@ class Member(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What there is to say about each row.
+    """The results of each row.
 
-    `entropy` is that of the class in bits; `gap_share` the share of it that would go if the gaps
-    were measured, on average (0 where there is no gap); `outlier_score` minus log10 of the share
-    of ordinary rows that are as unlikely.
+    `entropy` is that of the class in bits; `gap_share` the share of it that would vanish if the
+    gaps were measured, on average (0 where there is no gap); `outlier_score` minus log10 of the
+    share of ordinary rows that are less likely.
     """
 
     probabilities: Array  # (n, classes)
@@ -62,11 +62,11 @@ class Scorer:
         Forests and boostings, each with its view and weight.
     calibration : Calibration
     shares : array of shape (classes,)
-        Shares of the classes that the probabilities refer to.
+        Shares of the classes for which the trees are calibrated.
     prior : array of shape (classes,)
-        Shares of the classes in the field; equal to `shares` where nothing is shifted.
+        Shares of the classes in the field; equal to `shares` where they are not known.
     contrasts : array of shape (pairs, 4)
-        Of `choose_contrasts`; empty where no view asks for them.
+        From `choose_contrasts`; empty where no view uses them.
     rule : OutlierRule
     """
 
@@ -92,9 +92,9 @@ class Scorer:
         X : array of shape (n, p)
             NaN is a gap.
         n_draws : int
-            0: the trees see the posterior means of the gaps, the gaps themselves and the mixture's
-            opinion of the row. Else: the mean over so many joint draws of the gaps, each seen by
-            the trees as if measured.
+            0: the trees see the posterior means of the gaps, where the gaps are, and the
+            responsibilities of the components. Otherwise: the mean over this number of joint draws
+            of the gaps, each classified as if measured.
         rng : int or numpy.random.Generator
             Seed of the draws.
 
@@ -150,7 +150,7 @@ class Scorer:
         return [self._by_chunks(table) for table in tables]
 
     def _by_chunks(self, X: Array, seen: list[Array] | None = None) -> Array:
-        """Give probabilities; add how likely the rows are to `seen`, if it is given."""
+        """Give probabilities; append the log-likelihoods of the rows to `seen`, if it is given."""
         parts = [np.empty((0, len(self.classes)))]
         views = [member.view for member in self.members]
         for start in range(0, len(X), ROWS_AT_ONCE):
@@ -168,7 +168,7 @@ class Scorer:
         for view, forest, weight in self.members:
             mean += weight * forest.predict_proba(seen[view])
         P = self.calibration(mean / mean.sum(axis=1, keepdims=True))
-        # Of an object of which nothing was seen only the shares of the classes are known.
+        # For an object without any measurement only the shares of the classes are known.
         P[np.isnan(X).all(axis=1)] = self.shares
         if np.array_equal(self.prior, self.shares):
             return P
@@ -177,11 +177,11 @@ class Scorer:
     def _table(self, X: ArrayLike) -> Array:
         X = as_table(X, len(self.network))
         if np.isinf(X).any():
-            raise DataError("the table holds infinity: neither a value nor a gap")
+            raise DataError("the table contains infinity, which is neither a value nor a gap")
         return X
 
     def without(self, columns: Sequence[int]) -> Scorer:
-        """Give the scorer for a catalog that lacks columns: their gaps tell nothing of a row."""
+        """Give the scorer for a catalog that lacks columns: their gaps say nothing about a row."""
         rates = [fit.gap_rates for fit in self.network.fits]
         if not len(columns) or any(rate is None for rate in rates):
             return self
@@ -191,7 +191,7 @@ class Scorer:
         return replace(self, network=replace(self.network, fits=tuple(fits)))
 
     def facts(self) -> dict[str, Any]:
-        """Give what of it is no array, for a model file."""
+        """Give everything that is not an array, for a model file."""
         members = [{"view": view, "weight": weight} for view, _, weight in self.members]
         return {
             "classes": list(self.classes),
@@ -200,7 +200,7 @@ class Scorer:
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give its arrays for a model file, the network's excluded."""
+        """Give its arrays for a model file, except those of the network."""
         arrays: dict[str, NDArray[Any]] = {
             "slopes": self.calibration.slopes,
             "bias": self.calibration.bias,
@@ -217,7 +217,7 @@ class Scorer:
     def from_arrays(
         cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], network: MixtureNetwork
     ) -> Scorer:
-        """Build from `facts()` and `arrays()`; ValueError where they do not belong together."""
+        """Build from `facts()` and `arrays()`; ValueError where they are inconsistent."""
         members = tuple(_member(item, i, arrays) for i, item in enumerate(facts["members"]))
         scorer = cls(
             tuple(str(name) for name in facts["classes"]),
@@ -264,11 +264,11 @@ def _check(scorer: Scorer) -> None:
     C, network = len(scorer.classes), scorer.network
     parts = (scorer.calibration.slopes, scorer.calibration.bias, scorer.shares, scorer.prior)
     if C < 2 or len(set(scorer.classes)) != C or any(part.shape != (C,) for part in parts):
-        raise ValueError("classes, calibration and shares do not belong together")
+        raise ValueError("classes, calibration and shares are inconsistent")
     if not (np.minimum(scorer.shares, scorer.prior) > MIN_SHARE).all():
         raise ValueError("the shares of the classes must be positive")
     if max(np.abs(part).max() for part in parts) > MAX_SLOPE:
-        raise ValueError("calibration or shares are out of all bounds")
+        raise ValueError("calibration or shares are out of bounds")
     if scorer.calibration.kind not in KINDS:
         raise ValueError(f"no calibration {scorer.calibration.kind!r}")
     _check_contrasts(scorer.contrasts, len(network))
@@ -285,7 +285,7 @@ def _check_contrasts(contrasts: Array, p: int) -> None:
         raise ValueError("the contrasts have the wrong shape")
     columns = contrasts[:, [0, 2]]
     if not ((columns >= 0) & (columns < p) & (columns == np.floor(columns))).all():
-        raise ValueError("a contrast of columns that do not exist")
+        raise ValueError("a contrast refers to columns that do not exist")
 
 
 def _check_member(member: Member, scorer: Scorer) -> None:

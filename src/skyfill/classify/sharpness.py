@@ -1,4 +1,4 @@
-"""How sharp means over draws must be: calibrated by hiding values and revealing them again."""
+"""The sharpness of means over draws, calibrated by hiding values and revealing them again."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from skyfill.classify.next_measurement import (
     Classify,
     gain,
     marginal_probabilities,
-    opinions,
     parts,
     possible_rows,
     sharpened,
+    tried_probabilities,
 )
 from skyfill.classify.scorer import entropy_bits
 from skyfill.network import MixtureNetwork
 from skyfill.network._array import as_table
 
 Indices = NDArray[np.intp]
-# Values that are hidden and revealed again to calibrate, and how far it may go.
+# Values that are hidden and revealed again, by default and at least; range of the power.
 N_TRIALS, MIN_TRIALS = 2000, 100
 POWERS = (0.5, 3.0)
 
@@ -35,24 +35,24 @@ def fit_sharpness(
     n_trials: int = N_TRIALS,
     rng: int = 0,
 ) -> float:
-    """Find the power at which entropies fall as expected when values are revealed.
+    """Find the power for which entropies fall as expected when values are revealed.
 
-    Seen values that are like the missing ones are hidden and revealed again; no labels are needed.
-    Means over draws are too cautious where the network blurs the classes: their entropy then falls
+    Seen values that resemble the missing ones are hidden and revealed again; no labels are needed.
+    Where the network blurs the classes, means over draws are too cautious, and their entropy falls
     by more than expected.
 
     Parameters
     ----------
     X : array of shape (n, p)
-        Objects that the classifier has not learned from.
+        Objects that were not used to train the classifier.
     n_trials : int
-        Values to hide, one at a time. With 2000, the power is good to about 0.07.
+        Values to hide, one at a time. With 2000, the power is accurate to about 0.07.
 
     Returns
     -------
     float
-        Between `POWERS`; 1 where nothing speaks against it, or fewer than 100 values can be hidden,
-        or none is missing.
+        Within `POWERS`; 1 where the data agree with it, where fewer than 100 values can be hidden,
+        and where none is missing.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def fit_sharpness(
 
 
 def error_of_mean(values: Array, rows: Indices) -> float:
-    """Give the standard error of a mean of values of which those of a row are alike.
+    """Give the standard error of a mean whose values are correlated within rows.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def error_of_mean(values: Array, rows: Indices) -> float:
 def _trials(
     classify: Classify, network: MixtureNetwork, X: Array, n_trials: int, rng: int
 ) -> tuple[Indices, list[Array], Array, Array] | None:
-    """Hide single values: their rows, opinions for possible values, before and after."""
+    """Hide single values: their rows, probabilities for possible values, before and after."""
     rows, columns = _questions(X, n_trials, np.random.default_rng(rng))
     if len(rows) < MIN_TRIALS:
         return None
@@ -116,17 +116,17 @@ def _trials(
         mine = np.flatnonzero(columns == j)
         for part in parts(mine, N_POINTS * N_INNER):
             tried = possible_rows(network, before[part], [int(j)], N_POINTS, rng)
-            said.append(opinions(classify, network, tried, rng))
+            said.append(tried_probabilities(classify, network, tried, rng))
     P = [marginal_probabilities(classify, network, each, rng=rng) for each in (before, after)]
     return rows, said, P[0], P[1]
 
 
 def _questions(X: Array, n: int, dice: np.random.Generator) -> tuple[Indices, Indices]:
-    """Choose values to hide that are like those that are missing.
+    """Choose values to hide that resemble the missing ones.
 
-    Each stands for a gap, taken at random: the value of the same column in a row that has, with
-    the value hidden, as many gaps as that row, or about as many. Entropies fall by more where more
-    is missing, and some columns are missing more often than others.
+    For a gap chosen at random, take a value of the same column in a row that has, with the value
+    hidden, as many gaps as the row of the gap, or about as many: entropies fall by more where more
+    is missing, and some columns have more gaps than others.
 
     Returns
     -------
@@ -137,16 +137,16 @@ def _questions(X: Array, n: int, dice: np.random.Generator) -> tuple[Indices, In
     asked, about = np.nonzero(gap)
     if not len(asked):
         return asked, about
-    # Many values can stand for a gap, but each of them is worth one trial.
+    # Not more trials than there are values.
     picked = dice.integers(len(asked), size=min(n, int((~gap[:, np.unique(about)]).sum())))
     asked, about = asked[picked], about[picked]
     found = np.full(len(asked), -1)
     for j in np.unique(about):
-        # A row whose last value is hidden would say nothing about the others.
+        # A row whose last value is hidden contains no information on it.
         able = np.flatnonzero(~gap[:, j] & (n_gaps < X.shape[1] - 1))
         mine = np.flatnonzero(about == j)
         if len(able):
-            # Counts in random order among equals, so that any of them may be found.
+            # Ties in random order, so that any of them may be found.
             counts = n_gaps[able] + dice.uniform(-0.5, 0.5, len(able))
             order = np.argsort(counts)
             wanted = n_gaps[asked[mine]] - 1 + dice.uniform(-0.5, 0.5, len(mine))

@@ -20,13 +20,13 @@ from skyfill.classify.training_set import Codes
 from skyfill.threads import one_blas_thread
 
 Array = NDArray[np.float64]
-# The boosting: many small steps of small trees, a ridge, and few columns per split: in all a fifth
-# of them and three at least.
+# The boosting: many small steps of small trees, a ridge, and few columns per split: a fifth of
+# them, but at least three.
 RATE, LEAVES, LEAST_IN_LEAF, RIDGE, COLUMNS, LEAST_COLUMNS = 0.05, 8, 3, 3.0, 0.2, 3
 # It learns frequent classes first and rare ones late, so a row weighs one over its class's count to
-# this power: macro F1 gains 0.01 on MACHO and Chandra, and log loss gains too.
+# this power: macro F1 improves by 0.01 on MACHO and Chandra, and so does log loss.
 RARENESS = 0.5
-# As many as scikit-learn's boosting keeps apart.
+# As many as scikit-learn's boosting distinguishes.
 MOST_BINS = 255
 
 
@@ -43,7 +43,7 @@ class Growth:
 
 def grow_trees(kind: str, table: Array, y: Codes, growth: Growth) -> FlatForest:
     """Grow a forest ("forest"), extremely randomized trees ("extra") or a boosting ("boosting")."""
-    # Many small steps: threads inside a step would wait for one another most of the time.
+    # Many small steps: threads within a step would mostly wait for one another.
     with one_blas_thread():
         return GROWERS[kind](table, y, growth)
 
@@ -81,7 +81,7 @@ def _grow_boosting(table: Array, y: Codes, growth: Growth) -> FlatForest:
 def row_weights(
     y: Codes, class_weight: Mapping[int, float] | None = None, rareness: float = 0.0
 ) -> Array:
-    """Give the weight of each row, 1 on average: that of its class, more where it is rare.
+    """Give the weight of each row, 1 on average: that of its class, larger for rare classes.
 
     Examples
     --------
@@ -126,21 +126,21 @@ class Bins:
         """Give trees for values from trees that were grown on codes."""
         threshold = forest.threshold.copy()
         for j, edges in enumerate(self.edges):
-            # A cut above all codes parts values from gaps, also in the units of the column.
+            # A cut above all codes separates values from gaps, also in the units of the column.
             cut = (forest.feature == j) & (threshold < len(edges))
             threshold[cut] = edges[np.floor(threshold[cut]).astype(np.intp)]
         return replace(forest, threshold=threshold)
 
 
 def find_bins(table: Array) -> Bins:
-    """Part every column into bins: its values where they are few, else equally many rows each."""
+    """Divide every column into bins: one per value where these are few, else of equal counts."""
     return Bins(tuple(_edges(column[~np.isnan(column)]) for column in table.T))
 
 
 def _edges(seen: Array) -> Array:
     values = np.unique(seen)
     if len(values) <= MOST_BINS:
-        # Halves first: the sum of two large values may overflow.
+        # Halved first: the sum of two large values could overflow.
         return np.asarray(values[:-1] / 2 + values[1:] / 2)
     shares = np.arange(1, MOST_BINS) / MOST_BINS
     return np.unique(np.quantile(seen, shares, method="averaged_inverted_cdf"))
@@ -205,7 +205,7 @@ def _flatten(
         "shape": np.array(shape),
         "starts": starts,
         "feature": np.where(leaf, -1, joined.feature),
-        # An infinite threshold parts the gaps from all values; so does the largest number.
+        # An infinite threshold separates gaps from all values; so does the largest number.
         "threshold": np.where(leaf, 0.0, np.clip(joined.threshold, -LARGEST, LARGEST)),
         "missing_left": np.where(leaf, 0, joined.missing_left),
         "target": target,

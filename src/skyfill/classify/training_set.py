@@ -13,7 +13,7 @@ from skyfill.catalog import Role, Table, with_guessed_roles
 from skyfill.errors import CatalogError, DataError
 
 Codes = NDArray[np.intp]
-# Positions and identifiers would be learned by heart; labels are what is to be found out.
+# Positions and identifiers would be memorized; labels are what is to be predicted.
 NO_FEATURES = (Role.IDENTIFIER, Role.POSITION, Role.LABEL, Role.REASON)
 
 
@@ -45,12 +45,12 @@ def read_labels(y: Any) -> Labels:
     known = ~np.array([_is_gap(value) for value in given.tolist()], bool)
     values = given[known]
     if not len(values):
-        raise DataError("no row has a class label; give labels for two classes at least")
+        raise DataError("no row has a class label; give labels of at least two classes")
     if values.dtype == object:
         values = _of_one_type(values)
     if values.dtype.kind == "f":
         if np.isinf(values).any():
-            raise DataError("Input y contains infinity, which is no class")
+            raise DataError("Input y contains infinity, which is not a class")
         check_classification_targets(values)
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) < 2:
@@ -61,7 +61,7 @@ def read_labels(y: Any) -> Labels:
 
 
 def label_texts(values: Iterable[Any]) -> NDArray[Any]:
-    """Give the labels of a table as text, whatever type its column has; None where there is none.
+    """Give the labels of a table as text, for any type of column; None where there is none.
 
     Examples
     --------
@@ -146,6 +146,6 @@ def check_class_features(
     for name in names:
         if own and name not in (*own, *force):
             raise CatalogError(
-                f"column {name!r} has the role {table.info(name).role}, and the table names its "
+                f"column {name!r} has the role {table.info(name).role}, but the table names its "
                 "features: leave it out, set its role to feature, or force it"
             )

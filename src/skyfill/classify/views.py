@@ -1,4 +1,4 @@
-"""Views of an object that trees learn from: filled values, gaps, contrasts, components."""
+"""Views of an object from which trees learn: filled values, gaps, contrasts, components."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from skyfill.network import MixtureNetwork
 
 Array = NDArray[np.float64]
-# Most pairs of columns that a contrast is taken of.
+# Largest number of pairs of columns.
 MOST_PAIRS = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What is known of each row: all that views are made of.
+    """What is known about each row; views are made from it.
 
     Attributes
     ----------
@@ -26,9 +26,9 @@ class Facts:
     filled : array of shape (n, p)
         The same with posterior means in the gaps.
     responsibilities : array of shape (n, components), optional
-        Probability of each component of each fit; None where no view asks for it.
+        Probability of each component of each fit; None where no view uses it.
     seen : array of shape (n,), optional
-        Log-likelihood of what was seen of each row; None where it was not asked for.
+        Log-likelihood of the seen cells of each row; None where it was not asked for.
     """
 
     X: Array
@@ -59,7 +59,7 @@ def _contrasts(facts: Facts, contrasts: Array) -> Array:
     view = np.empty((n, 2 * p + len(contrasts)))
     view[:, :p], view[:, p : 2 * p] = facts.X, facts.filled
     # Not a product of matrices: its last bits would depend on the number of rows. Values of 1e300
-    # may exceed all numbers in units of a tiny spread; trees can take that.
+    # may overflow in units of a tiny spread; trees can handle that.
     with np.errstate(over="ignore", invalid="ignore"):
         np.multiply(facts.filled[:, first], contrasts[:, 1], out=view[:, 2 * p :])
         view[:, 2 * p :] += facts.filled[:, second] * contrasts[:, 3]
@@ -68,7 +68,7 @@ def _contrasts(facts: Facts, contrasts: Array) -> Array:
 
 def _components(facts: Facts, contrasts: Array) -> Array:
     if facts.responsibilities is None:
-        raise ValueError("the view of components needs responsibilities")
+        raise ValueError("the view 'components' needs responsibilities")
     return np.hstack([facts.X, facts.filled, facts.responsibilities])
 
 
@@ -93,7 +93,7 @@ def width(view: str, network: MixtureNetwork, contrasts: Array) -> int:
 def gather_facts(
     network: MixtureNetwork, X: Array, views: Iterable[str], *, likelihood: bool = False
 ) -> Facts:
-    """Collect what the views need of each row, and, if asked for, how likely it is.
+    """Collect what the views need about each row, and its log-likelihood if asked for.
 
     Examples
     --------
@@ -111,11 +111,11 @@ def gather_facts(
 
 
 def choose_contrasts(filled: Array) -> Array:
-    """Choose pairs of columns whose difference tells what the two do not have in common.
+    """Choose pairs of columns whose difference shows where the two deviate from each other.
 
-    The difference of two magnitudes is a color: trees, which cut one column at a time, find it
-    with difficulty. Columns are in units of their standard deviation; where two of them fall
-    together, their sum is taken. The most correlated pairs come first.
+    The difference of two magnitudes is a color. Trees, which split on one column at a time, find it
+    with difficulty. Columns are in units of their standard deviation; for anticorrelated columns
+    the sum is taken. The most correlated pairs come first.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""`skyfill candidates`: the probable members of a class, ranked and compared with lists."""
+"""`skyfill candidates`: probable members of a class, ranked and compared with published lists."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _searches(results: Table, given: Mapping[str, Any]) -> list[Search]:
             search.add(results)
         except CatalogError as error:
             both = f"--compare {path} with {given['results']}"
-            raise CatalogError(f"{both}: no identifier that both have, or {error}") from None
+            raise CatalogError(f"{both}: they share no identifier, and {error}") from None
         searches.append(search)
     check_list_names(lists)
     return searches
@@ -144,7 +144,7 @@ def _positions(texts: Sequence[str], names: Sequence[str]) -> dict[str, Position
         name, _, columns = text.partition("=")
         if name not in (RESULTS, *names):
             known = ", ".join([RESULTS, *names])
-            raise CatalogError(f"--position {text}: no {name!r}; the names are {known}")
+            raise CatalogError(f"--position {text}: unknown name {name!r}; the names are {known}")
         found[name] = Columns.parse(columns)
     return found
 

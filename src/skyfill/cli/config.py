@@ -50,7 +50,7 @@ def _section(facts: Mapping[str, Any], names: list[str]) -> Mapping[str, Any]:
 
 
 def _check(path: Path, facts: Mapping[str, Any], root: click.Context) -> None:
-    """Name the first key or section that no command knows."""
+    """Report the first key or section that no command has."""
     commands = dict(_commands(root))
     shared = {key for command in commands.values() for key in _known(command)}
     for key, value in facts.items():
@@ -108,7 +108,7 @@ def _plain(key: str) -> str:
 
 
 def _known(command: click.Command) -> dict[str, click.Parameter]:
-    """Find parameters by the names that a file may use."""
+    """Give the parameters by the names that a file may use."""
     known: dict[str, click.Parameter] = {}
     for parameter in command.params:
         if isinstance(parameter, click.Option):
@@ -134,7 +134,7 @@ def _converted(
 
 
 def _as_typed(value: Any, *, many: bool) -> Any:
-    """Write numbers, lists and tables as words, the way a user would type them."""
+    """Convert numbers, lists and tables to text, as a user would type them."""
     if isinstance(value, dict):
         value = [f"{key}={each}" for key, each in value.items()]
     if isinstance(value, list):

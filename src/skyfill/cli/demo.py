@@ -73,7 +73,7 @@ def command(
 
 
 def _run(root: click.Context, step: DemoStep, *, quiet: bool) -> None:
-    """Run a step through the command that a user would type."""
+    """Run a step as the command that a user would type."""
     group = root.command
     found = group.get_command(root, step.words[0]) if isinstance(group, click.Group) else None
     if found is None:
@@ -99,7 +99,7 @@ def _keep(path: Path, text: str) -> None:
 def _scores(facts: dict[str, Any]) -> list[str]:
     """Return one line for each method compared, for filling or for classifying."""
     if "runs" in facts:
-        return [f"{run['method']}: error {run['nrmse']:.3f} of the spread" for run in facts["runs"]]
+        return [f"{run['method']}: NRMSE {run['nrmse']:.3f}" for run in facts["runs"]]
     return [
         f"{method['method']}: F1 {method['macro_f']['value']:.3f} over classes, "
         f"log loss {method['log_loss']['value']:.3f}"

@@ -182,7 +182,7 @@ def _survey_tables(parts: Mapping[str, ClassComparison]) -> list[str]:
 
 
 def _features(table: Table, options: Mapping[str, Any]) -> list[str]:
-    """Name the columns to use: as asked, by role, or by guessed role."""
+    """Name the columns to use: those given, those with the role feature, or by guessed role."""
     from skyfill.catalog import Role, with_guessed_roles
 
     if options["columns"]:
@@ -192,7 +192,7 @@ def _features(table: Table, options: Mapping[str, Any]) -> list[str]:
     names = [name for name in names if name != options["label"]]
     if len(names) < 2:
         raise CatalogError(
-            f"{options['catalog']}: {len(names)} columns have the role feature, two are needed; "
+            f"{options['catalog']}: {len(names)} columns have the role feature; two are needed: "
             "name them with --columns, or set roles with --schema (see skyfill inspect)"
         )
     return names
@@ -215,7 +215,7 @@ def _rates(text: str) -> list[float]:
     try:
         rates = [float(word) / 100 for word in text.split(",")]
     except ValueError:
-        raise CatalogError(f"--rates {text}: write percent such as 5,10,15,20") from None
+        raise CatalogError(f"--rates {text}: write percentages such as 5,10,15,20") from None
     if not all(0 < rate < 1 for rate in rates):
         raise CatalogError(f"--rates {text}: each must lie between 0 and 100 percent")
     return rates

@@ -1,4 +1,4 @@
-"""`skyfill features`: light curves in, a table with one row of features per object out."""
+"""`skyfill features`: a table of variability features, one row per object, from light curves."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,9 @@ _COLUMNS = ("id", "time", "value", "error", "band")
 
 
 def _column_option(name: str) -> Any:
-    return click.option(f"--{name}", metavar="COLUMN", help=f"Column of the {name}; else guessed.")
+    return click.option(
+        f"--{name}", metavar="COLUMN", help=f"Column of the {name}; guessed by default."
+    )
 
 
 @click.command(
@@ -36,14 +38,16 @@ def _column_option(name: str) -> Any:
     default="macho14",
     show_default=True,
     metavar="macho14|all|NAMES",
-    help="The 14 of the paper, of the first band; all, of every band; or names with commas.",
+    help="The 14 of the paper, in the first band; all, in every band; or names with commas.",
 )
 @click.option(
     "--every-band/--first-band",
     default=None,
-    help="Whether features of one band are computed of each band or of the first.",
+    help="Compute features of a single band for each band, or for the first only.",
 )
-@click.option("--band-order", metavar="B,R", help="Bands to use, the bluest first; else guessed.")
+@click.option(
+    "--band-order", metavar="B,R", help="Bands to use, the bluest first; guessed by default."
+)
 @_column_option("id")
 @_column_option("time")
 @_column_option("value")
@@ -60,12 +64,12 @@ def _column_option(name: str) -> Any:
 @shared.as_json("counts")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Compute features of LIGHTCURVES: one row per object, with units and reasons of gaps.
+    """Compute features of LIGHTCURVES: one row per object, with units and reasons for gaps.
 
-    LIGHTCURVES is a table with a row per measurement (sorted by object it is read in bounded
-    memory), a table with lists in a row per object, or a folder with a file per object. A column
-    inside a nested one is written lightcurve.mjd; where each band has columns of its own, write
-    mag_{band}.
+    LIGHTCURVES is a table with one row per measurement (read in bounded memory if it is sorted by
+    object), a table with one row of lists per object, or a folder with one file per object. Write
+    lightcurve.mjd for a column inside a nested one, and mag_{band} where each band has its own
+    column.
     """
     from skyfill.catalog import Provenance
     from skyfill.lightcurve import choose_features, open_light_curves
@@ -95,7 +99,7 @@ def _request(options: dict[str, Any]) -> "Request":
 def _write(
     opened: "Opened", chosen: "FeatureSet", options: dict[str, Any], provenance: "Provenance"
 ) -> dict[str, int]:
-    """Compute and write table after table; add up what is in them."""
+    """Compute and write one table after another; count what they contain."""
     from skyfill.catalog import Role
     from skyfill.lightcurve import empty_table, stream_features
     from skyfill.scale.stream import Target, write_parts
@@ -118,7 +122,7 @@ def _write(
 
 
 def _input_facts(options: dict[str, Any], provenance: "Provenance") -> list[Any]:
-    """Say what the input is: by its checksum, or by the files of a folder."""
+    """Identify the input: by its checksum, or by the files of a folder."""
     if provenance.checksums:
         return list(provenance.checksums)
     files = sorted(path for path in options["light_curves"].iterdir() if path.is_file())
@@ -126,7 +130,7 @@ def _input_facts(options: dict[str, Any], provenance: "Provenance") -> list[Any]
 
 
 def _without(parts: "Iterator[LightCurves]", n_objects: int) -> "Iterator[LightCurves]":
-    """Leave out the parts with the first objects; tables end where parts end."""
+    """Skip the parts with the first objects; tables end where parts end."""
     seen = 0
     for part in parts:
         if seen >= n_objects:

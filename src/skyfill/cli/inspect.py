@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "sentinels",
     multiple=True,
     metavar="COLUMN=VALUE[,VALUE...]",
-    help="Declare values that stand for a gap.",
+    help="Declare values that mean a gap.",
 )
 @shared.as_json("everything")
 def command(
@@ -78,7 +78,7 @@ def _show(found: "Inspection") -> None:
     suspicious = [column for column in found.columns if column.suspects]
     if suspicious:
         click.echo(
-            "\nTo declare them, put these lines into a TOML file for --schema, "
+            "\nTo declare them as gaps, put these lines into a TOML file for --schema, "
             "or use --sentinel COLUMN=VALUE:"
         )
     for column in suspicious:

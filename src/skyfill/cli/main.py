@@ -1,4 +1,4 @@
-"""The root command: finds the commands without importing them, and turns errors into one line."""
+"""The root command: it lists commands without importing them, and turns errors into one line."""
 
 import time
 import traceback
@@ -23,7 +23,7 @@ COMMANDS = {
     "demo": "Run every step on a simulated field, in three minutes: start here.",
     "inspect": "List columns, roles, gaps and suspicious values.",
     "match": "Join catalogues on the sky into one table with gaps.",
-    "features": "Turn light curves into variability features.",
+    "features": "Compute variability features of light curves.",
     "train": "Learn a model from a catalogue with gaps.",
     "impute": "Fill the gaps of a catalogue with a model.",
     "classify": "Classify the objects of a catalogue, including those with gaps.",
@@ -78,7 +78,7 @@ class LazyGroup(click.Group):
                 raise
             _complain(f"{error.filename}: {error.strerror}")
         except MemoryError:
-            _complain("not enough memory; use fewer rows or columns, or a larger machine")
+            _complain("not enough memory; use fewer rows or columns, or a machine with more")
         except KeyboardInterrupt:
             click.echo("\ninterrupted", err=True)
             ctx.exit(INTERRUPTED)
@@ -87,13 +87,13 @@ class LazyGroup(click.Group):
 
 
 def _complain(message: str) -> NoReturn:
-    """End with one line; -v shows where the error comes from."""
+    """Exit with one line; -v also shows the traceback."""
     detail(traceback.format_exc())
     raise _UserError(message) from None
 
 
 def with_common(command: click.Command) -> click.Command:
-    """Give a command, and those within, the options that all commands have."""
+    """Add the options that all commands have to a command and its subcommands."""
     if isinstance(command, click.Group):
         for inner in command.commands.values():
             with_common(inner)
@@ -154,7 +154,7 @@ def _list_options(context: click.Context) -> None:
 
 
 def guarded(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a command refuse bad outputs before it starts, and name its table in errors."""
+    """Make a command check its outputs before it starts, and name its table in errors."""
 
     @wraps(callback)
     def run(*args: Any, **kwargs: Any) -> Any:

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("objects", type=click.Path(path_type=Path))
-@options.output("Where to write the gains of every object.", required=False)
+@options.output("File for the expected gains of every object.", required=False)
 @click.option(
     "--by",
     type=click.Choice(["feature", "survey"]),
     default="feature",
     show_default=True,
-    help="Measure one feature, or all features of a survey at once.",
+    help="Measure one feature, or all features of a survey together.",
 )
 @options.surveys("--survey", "A survey to measure with.  [default: as recorded by skyfill match]")
 @click.option(

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their values are read: one name, one place."""
+"""Options that several commands share, and how their values are read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CatalogPath(click.Path):
     """A path, or ``hats://FOLDER`` exactly as typed, since a path would lose a slash."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Leave HATS catalogues alone."""
+        """Leave HATS catalogues as they were typed."""
         return value if str(value).startswith(HATS) else super().convert(value, param, ctx)
 
 
@@ -52,7 +52,7 @@ def output(
     required: bool = True,
     kind: Any = FILE,
 ) -> Option[Any]:
-    """Where to write: -o, --output."""
+    """Give the option for the output: -o, --output."""
     return click.option("-o", "--output", type=kind, required=required, help=help_text)
 
 
@@ -80,7 +80,7 @@ def surveys(flag: str, help_text: str) -> Option[Any]:
 
 
 def as_json(what: str) -> Option[Any]:
-    """Write for a program: --json."""
+    """Give the option for output that a program can read: --json."""
     return click.option("--json", "as_json", is_flag=True, help=f"Write {what} as JSON to stdout.")
 
 

@@ -18,7 +18,7 @@ from skyfill.cli.terminal import note
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("results", type=click.Path(path_type=Path), required=False)
-@shared.output("Where to write the page.")
+@shared.output("File for the page.")
 @click.option(
     "--evaluation",
     "evaluations",
@@ -35,7 +35,7 @@ from skyfill.cli.terminal import note
     show_default=True,
     help="Maximum number of objects on the page; a random sample is taken if there are more.",
 )
-@shared.as_json("what the page is made of")
+@shared.as_json("a summary of the page")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
     """Write a page about MODEL and the objects of RESULTS that opens offline.

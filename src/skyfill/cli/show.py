@@ -1,4 +1,4 @@
-"""`skyfill show`: what is in a model file."""
+"""`skyfill show`: the contents of a model file."""
 
 from __future__ import annotations
 

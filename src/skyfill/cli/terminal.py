@@ -1,6 +1,6 @@
-"""What a command says on stderr: notes, warnings and progress.
+"""What a command prints to stderr: notes, warnings and progress.
 
-Progress is a moving bar on a terminal and a line now and then in a log.
+Progress is a moving bar on a terminal, and an occasional line in a log.
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ SECONDS_PER_LINE = 30.0
 
 
 def level() -> int:
-    """Tell how much the user wants to read: QUIET, NORMAL or VERBOSE."""
+    """Give how much the user wants to read: QUIET, NORMAL or VERBOSE."""
     context = click.get_current_context(silent=True)
     found: int = NORMAL if context is None else context.meta.get(_LEVEL, NORMAL)
     return found
 
 
 def set_level(context: click.Context, value: int) -> None:
-    """Set how much is said, for this context and those within."""
+    """Set how much is printed, for this context and those within."""
     context.meta[_LEVEL] = value
 
 
 def note(text: str) -> None:
-    """Say what was done."""
+    """Print what was done."""
     if level() > QUIET:
         click.echo(text, err=True)
 
 
 def warn(text: str) -> None:
-    """Say what may be wrong; also where notes are silenced."""
+    """Print what may be wrong, even where notes are silenced."""
     click.echo(f"warning: {text}", err=True)
 
 
 def detail(text: str) -> None:
-    """Say what only a curious user wants to read."""
+    """Print what only verbose output includes."""
     if level() >= VERBOSE:
         click.echo(text, err=True)
 
 
 def has_bars() -> bool:
-    """Tell whether bars may move: stderr is a terminal, and the user wants notes."""
+    """Check whether to show bars: stderr is a terminal, and the user wants notes."""
     return sys.stderr.isatty() and level() > QUIET
 
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Show warnings of the library as one line, without the place in the code."""
+    """Show warnings of the library as one line, without their place in the code."""
 
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
         warn(str(message))
@@ -73,7 +73,7 @@ def plain_warnings() -> Iterator[None]:
 
 @contextmanager
 def stages(what: str) -> Iterator[Callable[[str], None]]:
-    """Show what goes on in words that change; a log gets them now and then."""
+    """Show the current stage; a log gets it from time to time."""
     if not has_bars():
         say = _now_and_then()
         yield lambda stage: say(f"{what}: {stage}")
@@ -85,7 +85,7 @@ def stages(what: str) -> Iterator[Callable[[str], None]]:
 
 
 def _now_and_then() -> Callable[[str], None]:
-    """Give a way to print notes of which a log gets one every `SECONDS_PER_LINE`."""
+    """Give a function that prints a note at most every `SECONDS_PER_LINE`."""
     last = time.monotonic()
 
     def say(text: str) -> None:
@@ -98,7 +98,7 @@ def _now_and_then() -> Callable[[str], None]:
 
 
 def log_lines(what: str, unit: str, total: int | None = None) -> Callable[[int], None]:
-    """Give a counter of finished work that reports its state now and then."""
+    """Give a counter of finished work that prints its state from time to time."""
     start, say = time.monotonic(), _now_and_then()
     done = 0
 
@@ -114,7 +114,7 @@ def log_lines(what: str, unit: str, total: int | None = None) -> Callable[[int],
 
 @contextmanager
 def progress_bar(what: str, unit: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show how much is done; call what is given with the amount that was finished since."""
+    """Show how much is done; the function that is given takes the amount just finished."""
     if not has_bars():
         yield log_lines(what, unit, total)
         return

@@ -41,7 +41,7 @@ class ScoreCurve(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OutOfFold:
-    """What one method says in one repeat, of each object by the fold that did not see it."""
+    """Probabilities by one method in one repeat, for each object from the fold without it."""
 
     method: str
     repeat: int
@@ -52,10 +52,10 @@ class OutOfFold:
 
 @dataclass(frozen=True, eq=False)
 class ClassComparison:
-    """Probabilities of every method and repeat for the same objects in the same folds.
+    """Probabilities by every method, in every repeat, for the same objects in the same folds.
 
-    Standard errors and intervals are over objects: the same bootstrap samples (within classes, so
-    that rare classes stay) for all methods, hence paired. Every score is the mean over repeats.
+    Standard errors and intervals are over objects: bootstrap samples within classes, the same for
+    all methods, so that differences are paired. Every score is the mean over repeats.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class ClassComparison:
         True class of each labelled object.
     runs : tuple of OutOfFold
     rows : integer array of shape (n,)
-        Place of the objects in the table that was given.
+        Rows of the objects in the table that was given.
 
     Examples
     --------
@@ -84,10 +84,10 @@ class ClassComparison:
         return score_tables.tables_html(self.summary_table(), self.class_table())
 
     def __add__(self, other: ClassComparison) -> ClassComparison:
-        """Put other methods beside these; the objects must be the same."""
+        """Add the methods of another comparison of the same objects."""
         same = self.classes == other.classes and np.array_equal(self.rows, other.rows)
         if not same or not np.array_equal(self.truth, other.truth):
-            raise DataError("the two comparisons are not of the same objects")
+            raise DataError("the two comparisons are not about the same objects")
         return replace(self, runs=self.runs + other.runs)
 
     @property
@@ -96,17 +96,17 @@ class ClassComparison:
         return tuple(dict.fromkeys(run.method for run in self.runs))
 
     def renamed(self, suffix: str) -> ClassComparison:
-        """Give every method's name a suffix."""
+        """Add a suffix to the name of every method."""
         runs = tuple(replace(run, method=run.method + suffix) for run in self.runs)
         return replace(self, runs=runs)
 
     def only(self, methods: Sequence[str]) -> ClassComparison:
-        """Look at some methods only, in the given order."""
+        """Keep only some methods, in the given order."""
         runs = tuple(run for method in methods for run in self.of(method))
         return replace(self, runs=runs)
 
     def subset(self, keep: NDArray[np.bool_]) -> ClassComparison:
-        """Look at some objects only.
+        """Keep only some objects.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class ClassComparison:
         return float(np.mean(fit)), float(np.mean(score))
 
     def reliability(self, method: str, name: str | None = None) -> Reliability:
-        """Stated probabilities against shares: of the most probable class, or of one class."""
+        """Probabilities against fractions correct, of the most probable class or of one class."""
         stated, hits = [], []
         for run in self.of(method):
             p = run.probabilities
@@ -164,7 +164,7 @@ class ClassComparison:
         return reliability(np.concatenate(stated), np.concatenate(hits))
 
     def roc(self, method: str, name: str) -> ScoreCurve:
-        """Share of the class found against share of the others taken for it; first repeat."""
+        """Give the true against the false positive rate of a class; first repeat."""
         from sklearn.metrics import auc, roc_curve
 
         x, y, _ = roc_curve(*self._versus_rest(method, name))
@@ -253,7 +253,7 @@ class ClassComparison:
 
     @cached_property
     def _weights(self) -> Array:
-        """How often each object counts: all once, then in bootstrap samples within classes."""
+        """Weight of each object: 1, then its counts in bootstrap samples within classes."""
         rng = np.random.default_rng(0)
         weights = np.ones((1 + N_SAMPLES, len(self.truth)))
         for code in np.unique(self.truth):

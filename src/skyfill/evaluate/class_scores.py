@@ -1,4 +1,4 @@
-"""Scores of class probabilities: counts, losses and calibration; objects may have weights."""
+"""Scores of class probabilities: counts, losses and calibration, optionally weighted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Codes = NDArray[np.int64]
 # Guo et al. (2017) use fifteen bins of equal width.
 N_BINS = 15
 SCALARS = ("accuracy", "macro_f", "weighted_f", "log_loss", "brier", "ece")
-# All others are errors: the least is best.
+# All others are errors: lower is better.
 HIGH_IS_GOOD = frozenset({"accuracy", "macro_f", "weighted_f"})
 
 
@@ -27,7 +27,7 @@ class ClassScores(NamedTuple):
 
 
 class Reliability(NamedTuple):
-    """Mean probability, share of successes and number of objects in bins; NaN in empty ones."""
+    """Mean probability, fraction correct and number of objects in bins; NaN in empty ones."""
 
     probability: Array
     share: Array
@@ -50,12 +50,12 @@ def confusion(
 
 
 def class_scores(counts: Array) -> ClassScores:
-    """Precision, recall and F of every class; 0 where nothing was predicted or there is nothing.
+    """Precision, recall and F of every class; 0 where a class was not predicted or is empty.
 
     Parameters
     ----------
     counts : array of shape (..., c, c)
-        What `confusion` gives.
+        From `confusion`.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def scalar_scores(probabilities: Array, truth: Codes, weights: Array) -> dict[st
     probabilities : array of shape (n, c)
     truth : integer array of shape (n,)
     weights : array of shape (b, n)
-        How often each object counts: ones, or the counts of bootstrap samples.
+        Weight of each object: ones, or the counts of bootstrap samples.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def scalar_scores(probabilities: Array, truth: Codes, weights: Array) -> dict[st
 
 
 def _calibration_errors(probabilities: Array, truth: Codes, weights: Array) -> Array:
-    """Mean distance between confidence and share of successes, over bins of confidence."""
+    """Mean difference between confidence and fraction correct, over bins of confidence."""
     confidence = probabilities.max(axis=1)
     excess = confidence - (probabilities.argmax(axis=1) == truth)
     bins = _bin(confidence)
@@ -145,7 +145,7 @@ def calibration_error(probabilities: Array, truth: Codes) -> float:
 
 
 def reliability(probability: Array, success: NDArray[np.bool_]) -> Reliability:
-    """Compare stated probabilities with shares of successes, in bins of equal width.
+    """Compare probabilities with the fraction of successes, in bins of equal width.
 
     Examples
     --------

@@ -29,7 +29,7 @@ def cross_validate(
     rng: int | np.random.Generator = 0,
     progress: Progress | None = None,
 ) -> ClassComparison:
-    """Let every method classify each object after learning from the other folds.
+    """Let every method classify each object after training on the other folds.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def cross_validate(
         Each call gives a new classifier with ``fit(X, y)`` and ``predict_proba(X)``. Every
         parameter ``random_state`` that is None gets a seed that follows from repeat and fold.
     folds, repeats : int
-        Every class is dealt evenly to the folds, anew in each repeat.
+        Every class is distributed evenly over the folds, differently in each repeat.
     rng : int or numpy.random.Generator
-        The same seed gives the same folds, whatever the methods.
+        The same seed gives the same folds for any methods.
     progress : callable, optional
         Called with the number of fits done, of all fits, and the name of the method.
 
@@ -127,12 +127,12 @@ def _check_labels(labels: Labels, n_rows: int, folds: int) -> None:
     for name, count in zip(labels.classes, np.bincount(labels.codes), strict=True):
         if count < 2:
             raise DataError(
-                f"class {str(name)!r} has 1 object: without it nothing is left to learn the class "
-                "from; merge the class with another or drop it"
+                f"class {str(name)!r} has 1 object: there is no other to learn from; merge the "
+                "class with another or drop it"
             )
     n = len(labels.codes)
     if not 2 <= folds <= n:
-        raise DataError(f"{folds} folds for {n} labelled objects; ask for 2 to {n}")
+        raise DataError(f"{folds} folds for {n} labelled objects; choose 2 to {n}")
 
 
 def without_surveys(
@@ -144,27 +144,27 @@ def without_surveys(
     found: ClassComparison,
     **options: Any,
 ) -> dict[str, ClassComparison]:
-    """Put beside a comparison the same without some columns, and split it by who has them.
+    """Repeat a comparison without some columns; split the objects by whether they have them.
 
     Parameters
     ----------
     columns : sequence of int
         The columns to leave out.
     found : ClassComparison
-        What `cross_validate` gave with all columns and the same options.
+        The result of `cross_validate` with all columns and the same options.
     **options
         Those of `cross_validate`; the seed must be the same.
 
     Returns
     -------
     dict
-        Under ``all``, ``matched`` (objects that have any of the columns) and ``unmatched``: each
-        method and, as "<method> without", what it reaches without the columns. A part without
-        objects is left out.
+        For ``all``, ``matched`` (objects with any of the columns) and ``unmatched`` objects: each
+        method with the columns and, as "<method> without", without them. A part without objects
+        is left out.
     """
     kept = [j for j in range(X.shape[1]) if j not in set(columns)]
     if not kept:
-        raise DataError("without these columns nothing is left to classify by")
+        raise DataError("without these columns there is nothing left to classify by")
     bare = cross_validate(X[:, kept], y, methods, **options).renamed(" without")
     both = found + bare
     matched = np.asarray(~np.isnan(X[:, list(columns)]).all(axis=1))

@@ -1,4 +1,4 @@
-"""The result of a comparison: every run's scores, means with standard errors, tables."""
+"""The result of comparing imputers: scores of every run, means with standard errors, tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from skyfill.errors import DataError
 from skyfill.evaluate.score_tables import Mean, bold, markdown, tables_html
 
-# What is best: the least error, or the share nearest to what it should be.
+# The coverage nearest to its level is best; for all other scores, the lowest value.
 TARGETS = {"coverage_50": 0.5, "coverage_68": 0.68, "coverage_90": 0.9}
 SCORES = ("nrmse", "mae", "crps", "log_score", *TARGETS, "fit_seconds", "fill_seconds")
 
@@ -35,7 +35,7 @@ class Score:
         Means over columns, each in units of its column's standard deviation (nats for the log
         score); NaN where the method has none.
     coverage_50, coverage_68, coverage_90 : float
-        Shares of hidden cells inside their central intervals.
+        Fractions of hidden cells inside their central intervals.
     by_feature : dict of str to dict of str to float
         The first four for each column.
     pit : tuple of int
@@ -63,7 +63,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Scores of every method, rate and repeat; two comparisons with the same seed add up.
+    """Scores of every method, rate and repeat; comparisons with the same seed can be added.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Comparison:
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """Shares of hidden cells, in order."""
+        """Fractions of hidden cells, in order."""
         return tuple(sorted({score.rate for score in self.scores}))
 
     def mean(self, score: str, method: str, rate: float) -> Mean:
@@ -110,7 +110,7 @@ class Comparison:
     def table(self, score: str = "nrmse") -> str:
         """Write one score as a Markdown table, methods by rates, the best in bold.
 
-        Best is the least; for a coverage the nearest to its level.
+        The lowest value is best; for a coverage, the one nearest to its level.
         """
         means = {rate: [self.mean(score, m, rate) for m in self.methods] for rate in self.rates}
         columns = [_cells(column, TARGETS.get(score)) for column in means.values()]
@@ -123,7 +123,7 @@ class Comparison:
         return [{name: getattr(run, name) for name in names} for run in self.scores]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values, None for what a method does not have."""
+        """Give everything as plain values, None for scores that a method does not have."""
         means = [
             {"method": method, "rate": rate}
             | {score: self.mean(score, method, rate)._asdict() for score in SCORES}
@@ -146,7 +146,7 @@ class Comparison:
 
 
 def _score(run: dict[str, Any]) -> Score:
-    """Build a run from plain values: None is NaN again, lists are tuples."""
+    """Build a run from plain values: None becomes NaN, lists become tuples."""
     example = Example(*(tuple(run["example"][side]) for side in ("true", "filled")))
     by_feature = {
         score: {name: math.nan if value is None else value for name, value in values.items()}
@@ -173,7 +173,7 @@ def _cell(mean: Mean, is_best: bool) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Replace what JSON does not know."""
+    """Replace what JSON cannot represent."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

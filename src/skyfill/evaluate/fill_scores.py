@@ -1,7 +1,7 @@
-"""Scores of filled values: closed forms, lower is better unless it is a share.
+"""Scores of filled values in closed form; lower is better, except for coverage.
 
-Arrays are of one shape, except that quantiles and draws have one more axis in front. CRPS and
-log score are proper (Gneiting & Raftery 2007): on average nothing beats the true distribution.
+Arrays have the same shape, except that quantiles and draws have one more axis in front. CRPS and
+log score are proper (Gneiting & Raftery 2007): on average no distribution beats the true one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from skyfill.evaluate.hide import Hidden
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-# Even levels: quantiles at these are like draws.
+# Even levels: quantiles at these serve as draws.
 LEVELS = np.arange(1, 100) / 100
 N_DRAWS = 100
 
@@ -129,7 +129,7 @@ def column_means(values: Array, mask: Mask) -> Array:
 
 
 def crps_point(value: ArrayLike, true: ArrayLike) -> Array:
-    """CRPS of a value without a distribution: its absolute error.
+    """CRPS of a single value: its absolute error.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def crps_gaussian(mean: ArrayLike, sd: ArrayLike, true: ArrayLike) -> Array:
 
 
 def crps_draws(draws: ArrayLike, true: ArrayLike) -> Array:
-    """CRPS of the distribution behind a few draws, without bias (Ferro 2014).
+    """Unbiased CRPS of the distribution from which a few draws were taken (Ferro 2014).
 
     Parameters
     ----------
@@ -178,14 +178,14 @@ def crps_draws(draws: ArrayLike, true: ArrayLike) -> Array:
 
 
 def crps_quantiles(quantiles: ArrayLike, levels: ArrayLike, true: ArrayLike) -> Array:
-    """CRPS from quantiles: twice the pinball loss, each level standing for those nearest to it.
+    """CRPS from quantiles: twice the pinball loss, with a weight for each level.
 
     Parameters
     ----------
     quantiles : array of shape (k, ...)
     levels : array of shape (k,)
-        Rising, between 0 and 1; ``(i + 1/2) / k`` is best. The result is below the CRPS by
-        a share of order 1/k².
+        Increasing, between 0 and 1; ``(i + 1/2) / k`` is best. The result is below the CRPS by
+        a fraction of order 1/k².
     true : array of shape (...)
 
     Examples
@@ -217,7 +217,7 @@ def log_score_gaussian(mean: ArrayLike, sd: ArrayLike, true: ArrayLike) -> Array
 def covered(pit: ArrayLike, level: float) -> Mask:
     """Mark the truths that lie in the central interval of a level, from their PIT.
 
-    An atom counts with the share of it that the interval needs: a truth that is 0 with
+    Only the part of an atom that the interval needs is counted: a truth that is 0 with
     probability 0.7 is in the 50 % interval [0, 0] five times in ten, not seven.
 
     Examples
@@ -240,10 +240,10 @@ def pit_gaussian(mean: ArrayLike, sd: ArrayLike, true: ArrayLike) -> Array:
 
 
 def pit_draws(draws: ArrayLike, true: ArrayLike, rng: int | np.random.Generator) -> Array:
-    """Share of the draws (or of quantiles at even levels) below the truth, ties broken at random.
+    """Fraction of the draws (or of quantiles at even levels) below the truth, ties at random.
 
-    The truth takes a random place between its neighbors: exactly uniform where truth and
-    draws come from one distribution, atoms or not.
+    The truth gets a random position between its neighbors, so that the result is exactly uniform
+    where truth and draws come from the same distribution, with or without atoms.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Hide seen cells of a table, so that what is filled in can be compared with the truth.
+"""Hide seen cells of a table, so that filled values can be compared with the truth.
 
-All functions leave the given table alone, draw from `rng` only, and never hide the last seen value
-of a row.
+All functions leave the given table unchanged, draw from `rng` only, and never hide the last seen
+value of a row.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from skyfill.errors import DataError
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rng = int | np.random.Generator
-# How strongly the driver decides in `hide_mar`: odds grow by e**4 from its least to its greatest.
+# Effect of the driver in `hide_mar`: the odds grow by e**4 from its lowest to its highest value.
 MAR_SLOPE = 4.0
-# Draws of a pattern for a row before it is left as it is.
+# Patterns that are tried for a row before it is left as it is.
 MAX_DRAWS = 20
 
 
 class Hidden(NamedTuple):
-    """A table with more gaps, and which cells were hidden just now."""
+    """A table with more gaps, and which of them are cells that were hidden."""
 
     X: Array
     mask: Mask
@@ -56,15 +56,15 @@ def hide_cells(X: ArrayLike, rate: float, rng: Rng) -> Hidden:
 
 
 def hide_blocks(X: ArrayLike, groups: Sequence[Sequence[int]], rate: float, rng: Rng) -> Hidden:
-    """Hide whole groups of columns together, as where a survey has no counterpart.
+    """Hide whole groups of columns together, as when a survey has no counterpart.
 
     Parameters
     ----------
     groups : sequence of sequences of int
-        Columns of each survey. A column of no group is never hidden.
+        Columns of each survey. A column in no group is never hidden.
     rate : float
-        Chance of each group of each row to be hidden. A row of which nothing would be left
-        keeps one group.
+        Probability that a group is hidden in a row. A row that would lose all its values keeps
+        one group.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def hide_blocks(X: ArrayLike, groups: Sequence[Sequence[int]], rate: float, rng:
     for i in np.flatnonzero(_nothing_left(table, hit @ members)):
         helpful = np.flatnonzero((members & seen[i]).any(axis=1))
         if helpful.size:
-            # Groups may overlap: all that share a column with the spared one stay, too.
+            # Groups may overlap: those that share a column with the kept one stay, too.
             hit[i] &= ~(members & members[rng.choice(helpful)]).any(axis=1)
     return _hidden(table, hit @ members)
 
@@ -86,8 +86,8 @@ def hide_blocks(X: ArrayLike, groups: Sequence[Sequence[int]], rate: float, rng:
 def hide_like(X: ArrayLike, template: ArrayLike, rng: Rng) -> Hidden:
     """Hide cells in the patterns of another table's gaps.
 
-    Each row gets the gaps of a random row of the template. A row of which no drawn pattern leaves
-    anything stays as it is.
+    Each row gets the gaps of a random row of the template. A row that would lose all its values
+    under every pattern tried stays as it is.
 
     Parameters
     ----------
@@ -114,12 +114,12 @@ def hide_like(X: ArrayLike, template: ArrayLike, rng: Rng) -> Hidden:
 
 
 def hide_mar(X: ArrayLike, rate: float, driver: int, rng: Rng) -> Hidden:
-    """Hide cells with a chance that grows with a seen column: at random given what is seen.
+    """Hide cells with a probability that increases with a seen column (missing at random).
 
     Parameters
     ----------
     driver : int
-        Column that decides; it is never hidden itself. Rows without it get the mean chance.
+        Column that decides; it is never hidden itself. Rows without it get the mean probability.
 
     Examples
     --------
@@ -138,14 +138,14 @@ def hide_mar(X: ArrayLike, rate: float, driver: int, rng: Rng) -> Hidden:
 def hide_faint(
     X: ArrayLike, rate: float, columns: Sequence[int], rng: Rng, *, softness: float = 0.1
 ) -> Hidden:
-    """Hide the faintest values of magnitude columns: gaps that are not at random.
+    """Hide the faintest values of magnitude columns (missing not at random).
 
     Parameters
     ----------
     rate : float
         Share of each column's seen values that lies beyond its limit.
     columns : sequence of int
-        Magnitudes: large is faint.
+        Magnitudes: the larger, the fainter.
     softness : float
         Scatter of the limit from row to row, in standard deviations of the column.
 
@@ -171,24 +171,24 @@ def _opened(X: ArrayLike, rate: float, rng: Rng) -> tuple[Array, np.random.Gener
     if table.ndim != 2:
         raise DataError(f"expected a table (rows x columns), got an array of shape {table.shape}")
     if not 0 <= rate <= 1:
-        raise DataError(f"rate {rate} is no share; give a number between 0 and 1")
+        raise DataError(f"rate must be between 0 and 1, not {rate}")
     return table, np.random.default_rng(rng)
 
 
 def _hidden(X: Array, mask: Mask) -> Hidden:
-    """Make gaps of the masked cells; what was a gap before is not hidden now."""
+    """Turn the masked cells into gaps; cells that were gaps before do not count as hidden."""
     return Hidden(np.where(mask, np.nan, X), mask & ~np.isnan(X))
 
 
 def _nothing_left(X: Array, mask: Mask) -> Mask:
-    """Find rows that have seen cells, all of them masked."""
+    """Find rows with seen cells that are all masked."""
     seen = ~np.isnan(X)
     left = np.asarray((seen & ~mask).any(axis=1))
     return seen.any(axis=1) & ~left
 
 
 def _spare_one(X: Array, mask: Mask, rng: np.random.Generator) -> Mask:
-    """Uncover one random seen cell in each row of which nothing would be left."""
+    """Uncover one random seen cell in each row that would lose all its values."""
     rows = np.flatnonzero(_nothing_left(X, mask))
     lot = np.where(np.isnan(X[rows]), -1.0, rng.random((len(rows), X.shape[1])))
     mask[rows, lot.argmax(axis=1)] = False
@@ -203,7 +203,7 @@ def _membership(groups: Sequence[Sequence[int]], p: int) -> Mask:
 
 
 def _chances(driver: Array, rate: float) -> Array:
-    """Chance of each row, logistic in the rank of the driver, `rate` on average."""
+    """Probability of each row, logistic in the rank of the driver, `rate` on average."""
     seen = ~np.isnan(driver)
     chance = np.full(len(driver), float(rate))
     if 1e-9 < rate < 1 - 1e-9 and np.unique(driver[seen]).size > 1:

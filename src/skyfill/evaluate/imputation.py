@@ -45,29 +45,30 @@ def compare_imputers(
     rng: int | np.random.Generator = 0,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Train imputers on one part of a table, let them fill hidden cells of the other, score them.
+    """Train imputers on one part of a table and score how they fill hidden cells of the other.
 
-    In each repeat the rows are split anew. Cells are hidden in both parts, by the same rule; each
-    method sees the same cells. Only cells that were seen at first can be scored.
+    Each repeat splits the rows differently. Cells are hidden in both parts by the same rule, and
+    every method gets the same cells. Only cells with a known value can be scored.
 
     Parameters
     ----------
     X : array of shape (n, p), or a table
         What `skyfill.impute.as_numbers` accepts; it may have gaps of its own.
     methods : mapping of str to callable
-        Each call gives a new imputer with ``fit`` and ``transform``; see `score_cells` for what
-        else is asked. A parameter ``random_state`` that is None gets the number of the repeat.
+        Each call gives a new imputer with ``fit`` and ``transform``; see `score_cells` for
+        what else may be used. A parameter ``random_state`` that is None gets the number of the
+        repeat.
     rates : sequence of float
-        Shares of cells to hide.
+        Fractions of cells to hide.
     mask : "cells" or callable
         ``mask(X, rate=rate, rng=rng)`` gives a `Hidden`, such as
         ``functools.partial(hide_blocks, groups=[[0, 1], [2, 3]])``.
     repeats : int
         Splits; the standard errors are over these.
     train_fraction : float
-        Share of the rows to train on.
+        Fraction of the rows to train on.
     rng : int or numpy.random.Generator
-        The same seed gives the same splits and masks, whatever the methods.
+        The same seed gives the same splits and masks for any methods.
     progress : callable, optional
         Called with the number of runs done, of all runs, and the name of the method.
 
@@ -120,7 +121,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """What decides the splits and masks: everything but the methods."""
+    """All that determines the splits and masks: everything except the methods."""
 
     X: Array
     names: tuple[str, ...]
@@ -178,7 +179,7 @@ def _scores(cells: CellScores, filled: Array, trial: Trial) -> dict[str, Any]:
 
 
 def _calibration(pit: Array | None) -> dict[str, Any]:
-    """Shares of truths inside central intervals, and the counts of the PIT."""
+    """Fractions of truths inside central intervals, and the histogram of the PIT."""
     found: dict[str, Any] = {"pit": ()}
     for level in COVERAGES:
         share = np.nan if pit is None else float(covered(pit, level).mean())

@@ -1,4 +1,4 @@
-"""Imputers and classifiers by name, to be compared: one name for the same way to fill."""
+"""Imputers and classifiers by name, for comparisons: one name for one way to fill gaps."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ N_TREES = 300
 
 
 class FilledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Fill the gaps, then classify the filled table as if it had been measured.
+    """Fill the gaps, then classify the filled table as if all values had been measured.
 
     Parameters
     ----------
     imputer : estimator with ``fit`` and ``transform``
-        It learns from all rows, also from those without a label.
+        It learns from all rows, including those without a label.
     classifier : estimator with ``fit`` and ``predict_proba``
     random_state : int or None
-        Seed of both, where they have none of their own.
+        Seed of both, unless they have their own.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class FilledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn to fill from all rows and to classify from the labelled ones."""
+        """Learn to fill from all rows, and to classify from the labelled ones."""
         seed = 0 if self.random_state is None else self.random_state
         labels = read_labels(label_texts(y))
         self.classes_ = labels.classes
@@ -152,7 +152,7 @@ def _look_up(names: Sequence[str], known: Mapping[str, Factory]) -> dict[str, Fa
 
 
 def seeded(model: Any, seed: int) -> Any:
-    """Give every open ``random_state`` of a model and of its parts a seed."""
+    """Set every ``random_state`` that is None, of a model and of its parts."""
     asked = model.get_params() if hasattr(model, "get_params") else {}
     mine = {
         key: seed

@@ -51,14 +51,14 @@ def plot_scores(found: Comparison, score: str = "nrmse", *, ax: Axes | None = No
 
 
 def plot_pit(found: Comparison, method: str, *, ax: Axes | None = None) -> Axes:
-    """Draw the histogram of the probability integral transform: flat where uncertainty is honest.
+    """Draw the histogram of the probability integral transform: flat for a calibrated method.
 
-    The gray band holds 95 % of the bars of an honest method. A valley in the middle means
-    distributions that are too narrow, a hill too wide.
+    The gray band contains 95 % of the bars of a calibrated method. A dip in the middle means that
+    the distributions are too narrow, a bump that they are too wide.
     """
     counts = np.array([run.pit for run in found.scores if run.method == method and run.pit])
     if not counts.size:
-        raise SkyfillError(f"method {method!r} gives no distributions, hence no PIT")
+        raise SkyfillError(f"method {method!r} gives no distributions, so it has no PIT")
     ax = own_axes(ax)
     total = counts.sum(axis=0)
     bins, share = len(total), 1 / len(total)
@@ -84,12 +84,12 @@ def plot_filled(found: Comparison, method: str, *, ax: Axes | None = None) -> Ax
 
 
 def draw_comparison(found: Comparison, method: str | None = None) -> Figure:
-    """Draw NRMSE and CRPS against the rate; PIT and filled against true values of one method.
+    """Draw NRMSE and CRPS against the rate, and PIT and filled values of one method.
 
     Parameters
     ----------
     method : str, optional
-        By default the method with the least CRPS.
+        By default the method with the lowest CRPS.
     """
     figure = new_figure((10, 8))
     axes = figure.subplots(2, 2)
@@ -123,7 +123,7 @@ def plot_class_scores(found: ClassComparison, *, ax: Axes | None = None) -> Axes
 
 
 def plot_reliability(found: ClassComparison, *, ax: Axes | None = None) -> Axes:
-    """Draw the share of right classes against the stated probability; honest is the diagonal."""
+    """Draw the fraction of correct classes against their probability; ideal is the diagonal."""
     ax = own_axes(ax)
     ax.plot([0, 1], [0, 1], color="0.6", linewidth=1)
     for k, method in enumerate(found.methods):
@@ -131,7 +131,7 @@ def plot_reliability(found: ClassComparison, *, ax: Axes | None = None) -> Axes:
         seen = curve.n > 0
         stated, share = curve.probability[seen], curve.share[seen]
         ax.plot(stated, share, label=method, markersize=4, **style_of(k))
-    ax.set(xlabel="probability of the most probable class", ylabel="share that is right")
+    ax.set(xlabel="probability of the most probable class", ylabel="fraction correct")
     ax.legend(frameon=False, fontsize="small")
     return ax
 
@@ -158,7 +158,7 @@ def plot_curves(
 
 
 def plot_confusion(found: ClassComparison, method: str, *, ax: Axes | None = None) -> Axes:
-    """Draw the shares of each true class that went to each class, with the counts."""
+    """Draw the fraction of each true class assigned to each class, with the counts."""
     ax = own_axes(ax)
     counts = found.confusion(method)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -188,7 +188,7 @@ def plot_log_loss(found: ClassComparison, *, ax: Axes | None = None) -> Axes:
 
 
 def draw_classification(found: ClassComparison, method: str | None = None) -> Figure:
-    """Draw all six panels; curves and confusion of one method, by default of least log loss."""
+    """Draw all six panels; curves and confusion of one method, by default the best."""
     best = method or min(found.methods, key=lambda name: found.mean("log_loss", name).value)
     figure = new_figure((15, 9))
     axes = figure.subplots(2, 3)
@@ -215,7 +215,7 @@ def own_axes(ax: Axes | None) -> Axes:
 
 
 def new_figure(size: tuple[float, float] | None = None) -> Figure:
-    """Open a figure; SkyfillError where matplotlib is not installed."""
+    """Open a figure; SkyfillError if matplotlib is not installed."""
     figure: Figure = _pyplot().figure(figsize=size, layout="constrained")
     return figure
 

@@ -13,7 +13,7 @@ Groups = dict[str, tuple[str, ...]]
 OTHER = "other"
 # What skyfill match calls its notes on a survey.
 _MATCH = "match_"
-# UCD words, the most special first.
+# Parts of UCDs, the most specific first.
 _KINDS = (
     ("em.ir.j", "near infrared"),
     ("em.ir.h", "near infrared"),
@@ -34,7 +34,7 @@ _KINDS = (
 def survey_columns(names: Sequence[str], survey: str) -> list[int]:
     """Find the features of a survey: those that end in ``_NAME``, or those of ``NAME=COLUMN,...``.
 
-    A feature's own name stands for itself.
+    The name of a feature means that feature alone.
 
     Examples
     --------

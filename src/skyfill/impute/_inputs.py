@@ -1,4 +1,4 @@
-"""The one door through which tables of any kind become numbers with NaN for gaps."""
+"""Tables of any kind converted to numbers, with NaN for gaps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Numbers(NamedTuple):
 
 
 def as_numbers(X: Any) -> Numbers:
-    """Give any table as float64 with NaN for gaps, and the names of its columns.
+    """Convert any table to float64 with NaN for gaps, and give the names of its columns.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def as_numbers(X: Any) -> Numbers:
     Returns
     -------
     Numbers
-        Infinity is refused: it is neither a value nor a gap.
+        Infinity is an error: it is neither a value nor a gap.
 
     Examples
     --------
@@ -51,9 +51,9 @@ def as_numbers(X: Any) -> Numbers:
 
 
 def validated(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """Give `X` as numbers after scikit-learn's checks of feature names and counts.
+    """Convert `X` to numbers, with scikit-learn's checks of feature names and counts.
 
-    With ``reset`` the estimator learns ``n_features_in_`` and ``feature_names_in_``; without it
+    With ``reset`` the attributes ``n_features_in_`` and ``feature_names_in_`` are set; without it
     they are compared with those of `X`.
     """
     from sklearn.utils.validation import validate_data
@@ -66,7 +66,7 @@ def validated(estimator: Any, X: Any, *, reset: bool) -> Array:
 
 
 def check_learnable(X: Array, names: Any) -> None:
-    """Refuse a column without a single value: nothing can be learned about it."""
+    """Refuse columns without any value: nothing can be learned about them."""
     for j in np.flatnonzero(np.isnan(X).all(axis=0)):
         name = f"x{j}" if names is None else names[j]
         raise DataError(
@@ -76,7 +76,7 @@ def check_learnable(X: Array, names: Any) -> None:
 
 
 def as_arrow(X: Any) -> pa.Table | None:
-    """Give tables other than NumPy's and pandas' as Arrow; None for those two."""
+    """Convert tables to Arrow, except NumPy arrays and pandas frames, for which None is given."""
     if isinstance(X, Table):
         return X.arrow
     if isinstance(X, pa.Table):

@@ -16,11 +16,11 @@ from skyfill.network import Posterior
 
 
 class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of imputers: checks at the door, seen cells bit for bit at the exit.
+    """Base of imputers: it checks the input and leaves seen cells bit for bit as they are.
 
     A subclass stores its options in ``__init__`` and writes ``_fit(X)`` and ``_fill(X)``; both get
-    float64 arrays with NaN for gaps that they must not write to. What ``_fill`` returns for seen
-    cells does not matter.
+    float64 arrays with NaN for gaps, which they must not modify. What ``_fill`` returns for seen
+    cells is ignored.
     """
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -38,12 +38,12 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         return self
 
     def transform(self, X: Any) -> Array:
-        """Fill the gaps of new rows with what was learned; seen cells stay bit for bit.
+        """Fill the gaps of new rows; seen cells stay bit for bit as they are.
 
         Returns
         -------
         array of shape (n, p)
-            No NaN, also for a row or a column that is all gaps.
+            Without NaN, even for a row or a column that consists of gaps only.
         """
         numbers = self._new_rows(X)
         lost = np.isnan(numbers)
@@ -123,7 +123,7 @@ class Scale:
 
     @classmethod
     def of(cls, X: Array) -> Scale:
-        """Measure the columns; the squares of huge values do not overflow."""
+        """Measure the columns without overflow for huge values."""
         low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
         middle, reach = low / 2 + high / 2, high / 2 - low / 2
         reach[reach == 0] = 1.0
@@ -137,5 +137,5 @@ class Scale:
         return (X - self.center) / self.spread
 
     def restored(self, Z: Array) -> Array:
-        """Express standard units in those of the table."""
+        """Convert standard units to those of the table."""
         return self.center + self.spread * Z

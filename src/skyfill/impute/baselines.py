@@ -78,10 +78,10 @@ class NeighborsImputer(Imputer):
 
 
 class GaussianMixtureImputer(DistributionImputer):
-    """Fill each column from a Gaussian mixture of its own seen values, whatever the others say.
+    """Fill each column from a Gaussian mixture of its own seen values, ignoring all others.
 
-    The baseline of Pichara & Protopapas (2013). The number of components is the one that BIC
-    prefers. A Gaussian is never narrower than a thousandth of the column's standard deviation
+    The baseline of Pichara & Protopapas (2013). The number of components is chosen by
+    BIC. A Gaussian is never narrower than a thousandth of the column's standard deviation
     (of 1 for a constant column).
 
     Parameters

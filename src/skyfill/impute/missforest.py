@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 # R's randomForest, for which missForest was written, splits nodes of more than five rows.
 MIN_SPLIT = 6
-# Where a survey's columns are missing together they predict one another and settle slowly; on
-# SAGE-Spec the error of new rows falls until about the tenth round.
+# Where the columns of a survey are missing together, they predict one another and converge slowly;
+# on SAGE-Spec the error of new rows falls until about the tenth round.
 MIN_ROUNDS = 10
 
 Forests = dict[int, "RandomForestRegressor"]
@@ -25,19 +25,19 @@ Forests = dict[int, "RandomForestRegressor"]
 class ForestImputer(Imputer):
     """Fill gaps by random forests of each column on all others (Stekhoven & Bühlmann 2012).
 
-    On the training set: start with column means; column after column, fewest gaps first, grow a
-    forest on the rows that have the column and predict the others; go round until the filled
-    values change more than in the round before, and keep the round before. New rows, which the
-    original cannot fill, start with the same means and go round as often (ten times at least)
-    with the kept forests. Columns are in standard units: the change is that of all columns alike,
-    and the forests' single precision suffices.
+    On the training set: start with column means; for one column after another, fewest gaps first,
+    grow a forest on the rows that have the column and predict it for the others; repeat until the
+    filled values change more than in the previous round, and keep the previous round. New rows,
+    which the original cannot fill, start with the same means and go through the same number of
+    rounds (at least ten) with the kept forests. Columns are in standard units, so that all of them
+    count equally and the forests' single precision suffices.
 
     Parameters
     ----------
     n_estimators : int
         Trees per forest.
     max_iter : int
-        Most rounds.
+        Largest number of rounds.
     max_features : int, float or "sqrt"
         Columns tried per split.
     n_jobs : int or None
@@ -93,7 +93,7 @@ class ForestImputer(Imputer):
     def _iterate(
         self, filled: Array, lost: np.ndarray, columns: list[int], seed: Any
     ) -> tuple[Array, Forests, int]:
-        """Go round until the change grows; give the table and forests of the best round."""
+        """Repeat until the change increases; give the table and forests of the best round."""
         forests: Forests = {}
         gappy = [j for j in columns if lost[:, j].any()]
         last = np.inf

@@ -35,7 +35,7 @@ class NetworkImputer(DistributionImputer):
     margins : bool
         Map columns to normal scores first.
     n_fits : int
-        Fits that are averaged.
+        Number of fits to average.
     tol, max_iter : float, int
         EM stops when a step gains less than `tol` per row.
     random_state : int, RandomState or None
@@ -50,7 +50,7 @@ class NetworkImputer(DistributionImputer):
     n_iter_ : int
         Steps of EM of the longest fit.
     converged_ : bool
-        Whether EM settled in every fit.
+        Whether EM converged in every fit.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class NetworkImputer(DistributionImputer):
         self.n_iter_, self.converged_ = learned.n_iter, learned.converged
         if not learned.converged:
             warnings.warn(
-                f"EM did not settle in {self.max_iter} steps; raise max_iter or tol",
+                f"EM did not converge in {self.max_iter} steps; raise max_iter or tol",
                 ConvergenceWarning,
                 stacklevel=3,
             )

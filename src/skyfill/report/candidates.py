@@ -17,7 +17,7 @@ from skyfill.model.results import probability_columns
 Array = NDArray[np.float64]
 # Odds beyond a million to one count as a million to one.
 FLOOR = 1e-6
-# Evidence below this many bits is not worth naming.
+# Evidence below this many bits is not listed.
 LEAST_BITS = 0.05
 N_NAMED = 3
 # Columns in front of a list of candidates.
@@ -44,7 +44,7 @@ def probability_of(table: Table, name: str) -> Array:
 
 
 class Candidates(NamedTuple):
-    """Candidates with `rank` and `probability` in front; `rows` are their places in the results."""
+    """Candidates with `rank` and `probability` in front, and their `rows` in the results."""
 
     table: Table
     rows: NDArray[np.int64]
@@ -84,7 +84,7 @@ class Selection:
         self.n_rows += len(batch)
 
     def ranked(self) -> Candidates:
-        """Give the candidates, the most probable first; equals in the order of the results."""
+        """Give the candidates, the most probable first; ties in the order of the results."""
         if not self._parts:
             raise DataError("there are no results to choose candidates from")
         arrow = pa.concat_tables(self._parts).combine_chunks()
@@ -114,7 +114,7 @@ def _in_front(table: Table, front: Table) -> Table:
 def evidence(
     classify: Callable[[Array], Array], X: ArrayLike, code: int, p: ArrayLike | None = None
 ) -> Array:
-    """Weigh each seen value: bits by which the odds of a class fall when it is hidden.
+    """Measure the evidence in each seen value: the change of the odds when it is hidden.
 
     Parameters
     ----------
@@ -123,9 +123,9 @@ def evidence(
     X : array of shape (n, p)
         NaN is a gap.
     code : int
-        Place of the class.
+        Index of the class.
     p : array of shape (n,), optional
-        Its probability, where it is known already.
+        Its probability, if it is known already.
 
     Returns
     -------

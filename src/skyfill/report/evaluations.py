@@ -1,4 +1,4 @@
-"""Evaluations for the page: what `skyfill evaluate --json` wrote, of filling and of classes."""
+"""Evaluations for the page, of filling and of classes, as `skyfill evaluate --json` wrote them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from skyfill.errors import DataError
 
 SHOWN = ("nrmse", "crps", "coverage_50", "coverage_90")
 TITLES = {"without": "All features, and all but the survey's"}
-# The keys by which each kind of evaluation is known.
+# The keys by which each kind of evaluation is recognized.
 FILLING, CLASSES = {"means", "runs"}, {"classes", "methods", "support"}
 
 
 def read_evaluations(paths: Iterable[str | Path]) -> dict[str, Any]:
-    """Read evaluations of filling and of classes; the last of each kind counts.
+    """Read evaluations of filling and of classes; the last of each kind is used.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def read_evaluations(paths: Iterable[str | Path]) -> dict[str, Any]:
             found |= _recognized(facts, Path(path))
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise DataError(
-                f"{path}: the evaluation is not complete ({type(error).__name__}: {error}); write "
+                f"{path}: the evaluation is incomplete ({type(error).__name__}: {error}); write "
                 "it again with skyfill evaluate --json"
             ) from None
     return found
@@ -84,7 +84,7 @@ def _pit(runs: Sequence[Mapping[str, Any]], method: str) -> list[int]:
 def _by_feature(
     runs: Sequence[Mapping[str, Any]], nrmse: list[Any], methods: list[str]
 ) -> dict[str, Any]:
-    """Mean error of each feature, by the method that is best on average."""
+    """Mean error of each feature, for the method that is best on average."""
     best = min(methods, key=lambda m: sum(cell["value"] for cell in nrmse[methods.index(m)]))
     tables = [run["by_feature"]["nrmse"] for run in runs if run["method"] == best]
     seen = {
@@ -94,14 +94,14 @@ def _by_feature(
 
 
 def export_classes(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the comparison of all objects, and those with and without a survey."""
+    """Give the comparison for all objects, and those with and without a survey."""
     main = next(_comparisons(facts))
     kept = {key: main[key] for key in sorted(CLASSES)}
     return {**kept, "surveys": [*_surveys(facts)]}
 
 
 def _comparisons(facts: Any) -> Iterator[Mapping[str, Any]]:
-    """Walk through nested objects and give those that are comparisons of classifiers."""
+    """Search nested objects for comparisons of classifiers."""
     if _is_comparison(facts):
         yield facts
     if isinstance(facts, dict):
@@ -110,7 +110,7 @@ def _comparisons(facts: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _surveys(facts: Any, title: str | None = None) -> Iterator[dict[str, Any]]:
-    """Give objects whose values are comparisons: parts (all, matched, unmatched) of a survey."""
+    """Give objects that hold comparisons: the parts (all, matched, unmatched) of a survey."""
     if not isinstance(facts, dict):
         return
     parts = {key: value for key, value in facts.items() if _is_comparison(value)}

@@ -1,4 +1,4 @@
-"""Figures for papers: functions that draw on matplotlib Axes, safe for all kinds of color vision.
+"""Figures for papers: functions that draw on matplotlib Axes, in colors that everyone can see.
 
 Those of evaluations are in `skyfill.evaluate.score_figures`; two of them are given here as well.
 """
@@ -53,12 +53,12 @@ def plot_network(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a network: features as boxes colored by group, arrows as wide as arcs are strong.
+    """Draw a network: features as boxes colored by group, arrows whose width is the arc's strength.
 
     Parameters
     ----------
     network : MixtureNetwork
-        Described by one network, see `summarize_network`.
+        Summarized by one network, see `summarize_network`.
     groups : mapping of str to sequences of str, optional
         Features that belong together, such as those of one survey.
     ax : matplotlib Axes, optional
@@ -100,7 +100,7 @@ def plot_gaps(gaps: GapCounts, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     gaps : GapCounts
-        What `count_gaps` gives.
+        From `count_gaps`.
     """
     ax = own_axes(ax)
     height, left = np.arange(len(gaps.names)), np.zeros(len(gaps.names))
@@ -124,14 +124,14 @@ def plot_pair(
 ) -> Axes:
     """Draw the joint distribution of two features as contours (Pichara & Protopapas 2013, fig. 1).
 
-    The dashed curve at the right is the marginal distribution of the second feature, the solid one
-    its distribution given that the first has the value `at`.
+    The dashed curve at the right is the marginal distribution of the second feature; the solid one
+    is its distribution if the first has the value `at`.
 
     Parameters
     ----------
     network : MixtureNetwork
     names : pair of str
-        The feature that is known, and the one that is to be filled.
+        The feature that is known, and the one to be filled.
     at : float, optional
         Value of the first; by default its median.
     **options
@@ -186,7 +186,7 @@ def _contours(ax: Axes, pair: Pair) -> None:
 
 
 def plot_sky(table: Table, column: str = CLASS, *, ax: Axes | None = None) -> Axes:
-    """Draw the places of objects on the sky by class; east is left.
+    """Draw the positions of objects on the sky by class; east is left.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def plot_sky(table: Table, column: str = CLASS, *, ax: Axes | None = None) -> Ax
     ax, places = own_axes(ax), read_positions(table)
     words = np.array([str(word or "") for word in table.column(column).to_pylist()])
     if not (words != "").any():
-        raise DataError(f"column {column!r} names no class; choose another column")
+        raise DataError(f"column {column!r} contains no classes; choose another column")
     names, numbers = np.unique(words[words != ""], return_counts=True)
     for k in np.argsort(-numbers):
         mine = words == names[k]

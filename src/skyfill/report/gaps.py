@@ -21,7 +21,7 @@ REASONS = (*(str(reason) for reason in Reason if reason is not Reason.FILLED), U
 
 @dataclass(frozen=True)
 class GapCounts:
-    """Gaps of features by reason; counts of parts of a table add up to those of the whole.
+    """Gaps of features by reason; the counts of parts of a table can be added.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class GapCounts:
 def seen_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64]:
     """Give the measured values of features in the units of the model, shape (n, p).
 
-    NaN where there is no measurement; values that a model has filled are no measurements.
+    NaN where there is no measurement; a value filled by a model is not a measurement.
     """
     out = np.full((len(table), len(features)), np.nan)
     for j, feature in enumerate(features):
@@ -59,7 +59,7 @@ def seen_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64
 
 
 def limit_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64]:
-    """Give the limits that undetected features are known to lie beyond; NaN where there is none."""
+    """Give the limits beyond which undetected features lie; NaN where there is none."""
     limit_of = {table.info(name).of: name for name in table.names_with(Role.LIMIT)}
     undetected = reason_codes(table, features) == 1 + REASONS.index(Reason.UNDETECTED)
     out = np.full(undetected.shape, np.nan)
@@ -71,7 +71,7 @@ def limit_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float6
 
 
 def _in_unit(table: Table, name: str, feature: Feature) -> NDArray[np.float64]:
-    """Give a column in the unit that the model knows a feature in."""
+    """Give a column in the unit that the model uses for a feature."""
     own = table.info(name).unit
     if own and feature.unit and own != feature.unit:
         return np.asarray(numbers_in(table, name, feature.unit), dtype=np.float64)
@@ -79,7 +79,7 @@ def _in_unit(table: Table, name: str, feature: Feature) -> NDArray[np.float64]:
 
 
 def gap_reasons(table: Table, name: str) -> pa.Array:
-    """Say why cells of a feature were missing, also where they have been filled since."""
+    """Give the reason why cells of a feature were missing, even if they have been filled since."""
     before = before_name(name)
     if name not in table.names:
         return pa.nulls(len(table), pa.string())
@@ -88,7 +88,7 @@ def gap_reasons(table: Table, name: str) -> pa.Array:
 
 
 def reason_codes(table: Table, features: Sequence[Feature]) -> NDArray[np.uint8]:
-    """Code each cell: 0 where it is seen, else one more than the place of its reason in REASONS."""
+    """Code each cell: 0 where it is seen, else one more than the index of its reason in REASONS."""
     lost = np.isnan(seen_values(table, features))
     codes = np.zeros(lost.shape, np.uint8)
     for j, feature in enumerate(features):

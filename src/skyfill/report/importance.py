@@ -17,7 +17,7 @@ LEAST_PROBABILITY = 1e-6
 
 
 class Classifies(Protocol):
-    """What is asked of a scorer."""
+    """What a scorer must provide."""
 
     def probabilities(self, X: Any) -> Array:
         """Class probabilities of rows with gaps."""
@@ -41,7 +41,7 @@ def importance_for_features(network: MixtureNetwork) -> Array:
 
 
 def importance_for_classes(scorer: Classifies, X: Array, *, n_objects: int = N_OBJECTS) -> Array:
-    """Bits by which class probabilities change when a feature is taken away.
+    """Change of the class probabilities, in bits, when a feature is removed.
 
     The mean over objects that have the feature of the Kullback-Leibler divergence of the
     probabilities without it from those with it; 0 for a feature that no object has.
@@ -53,7 +53,7 @@ def importance_for_classes(scorer: Classifies, X: Array, *, n_objects: int = N_O
     X : array of shape (n, p)
         Measured values; NaN is a gap.
     n_objects : int
-        At most so many rows are used, evenly over the table.
+        Largest number of rows to use, spread evenly over the table.
 
     Returns
     -------

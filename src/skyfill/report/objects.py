@@ -39,12 +39,12 @@ MAX_EXACT = 300_000
 
 @dataclass(frozen=True)
 class Results:
-    """A results table, or an even sample of it, with counts over all of its rows.
+    """A results table, or a random sample of it, with counts over all of its rows.
 
     Attributes
     ----------
     table : Table
-        At most the rows asked for, in the order of the file.
+        At most the requested number of rows, in the order of the file.
     n_rows : int
         Rows of the whole table.
     gaps : GapCounts
@@ -83,7 +83,7 @@ def gather_results(
         counts.append(count_gaps(table, features))
         kept = pa.concat_tables([kept, table.arrow])
         keys = np.concatenate([keys, rng.random(len(table))])
-        # The rows with the smallest keys are an even sample, however the stream is cut.
+        # The rows with the smallest keys are a fair sample, however the stream is divided.
         rows = np.sort(np.argsort(keys, kind="stable")[:max_objects])
         kept, keys = kept.take(pa.array(rows)), keys[rows]
     gaps = reduce(GapCounts.__add__, counts)
@@ -91,7 +91,7 @@ def gather_results(
 
 
 def export_objects(results: Results, features: Sequence[Feature]) -> dict[str, Any]:
-    """Give the objects as packed columns: names, places, measured values, classes and facts."""
+    """Give the objects as packed columns: names, positions, measured values, classes and facts."""
     table = with_guessed_roles(results.table)
     classes, values = class_names(table), seen_values(table, features)
     return {
@@ -114,7 +114,7 @@ def export_objects(results: Results, features: Sequence[Feature]) -> dict[str, A
 
 
 def _limits(table: Table, features: Sequence[Feature]) -> dict[str, Any]:
-    """Give the limits of undetected cells with the places of those cells: most have none."""
+    """Give the limits of undetected cells, and which cells those are: most have none."""
     limits = limit_values(table, features).ravel()
     cells = np.flatnonzero(~np.isnan(limits))
     return {"cells": pack(cells, "u4"), "values": pack(limits[cells], "f4")}
@@ -129,7 +129,7 @@ def class_names(table: Table) -> tuple[str, ...]:
 
 
 def _identifiers(table: Table) -> list[str]:
-    """Name every row, each differently: a name is the address of an object's panel."""
+    """Give every row a unique name: it is the address of the object's panel."""
     rows = [f"row {row + 1}" for row in range(len(table))]
     names = table.names_with(Role.IDENTIFIER)
     if not names:
@@ -155,7 +155,7 @@ def _probabilities(table: Table, classes: Sequence[str]) -> dict[str, Any] | Non
 
 
 def _codes(table: Table, name: str, words: Sequence[str]) -> dict[str, Any]:
-    """Place of each row's class among the classes; 255 where it is none of them."""
+    """Index of each row's class among the classes; 255 where it is none of them."""
     at = pc.index_in(pc.cast(table.column(name), pa.string()), pa.array(words, pa.string()))
     return pack(pc.fill_null(at, 255).to_numpy(), "u1")
 
@@ -205,7 +205,7 @@ def _extra(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
 
 
 def _next(table: Table) -> list[str | None] | None:
-    """Say for each object which measurement would tell most, where the table knows."""
+    """Give the most informative next measurement of each object, where the table has it."""
     if NEXT not in table.names:
         return None
     names = table.column(NEXT).to_pylist()
@@ -216,5 +216,5 @@ def _next(table: Table) -> list[str | None] | None:
 def _advice(name: str | None, gain: float | None) -> str | None:
     if not name:
         return None
-    worth = "" if gain is None else f": {gain:.2f} bit less uncertainty about the class, on average"
-    return f"{name} would tell most about what it is{worth}."
+    gained = "" if gain is None else f", {gain:.2f} bits on average"
+    return f"Measuring {name} is expected to reduce the uncertainty of its class most{gained}."

@@ -31,7 +31,7 @@ from skyfill.report.network_summary import Summary, pooled_cov, summarize_networ
 from skyfill.report.objects import Results, export_objects
 from skyfill.report.page_data import axis_of, export_network, to_script
 
-# In the order in which they are read: later parts use earlier ones.
+# In the order in which they are loaded: later parts use earlier ones.
 SCRIPTS = (
     "base", "engine", "plots", "objects", "gaps", "network", "whatif", "pair",
     "filling", "classes", "importance", "panel", "sky", "main",
@@ -46,9 +46,9 @@ class Report:
     ----------
     model : Model
     results : Results, optional
-        What `read_results` gives.
+        From `read_results`.
     evaluations : mapping
-        What `read_evaluations` gives.
+        From `read_evaluations`.
     groups : mapping of str to names, optional
         Features that belong together; guessed where not given.
     title : str
@@ -65,7 +65,7 @@ class Report:
 
 
 def build_page(report: Report) -> str:
-    """Give the page as text: everything it shows and computes with is inside.
+    """Give the page as text, with everything that it shows and computes with inside.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def build_page(report: Report) -> str:
 
 
 def write_page(report: Report, path: str | Path) -> None:
-    """Write the page; the file appears whole or not at all."""
+    """Write the page; the file appears complete or not at all."""
     content = build_page(report).encode()
     with open_atomic(path) as stream:
         stream.write(content)
@@ -107,7 +107,7 @@ def export_report(report: Report) -> dict[str, Any]:
         "groups": [{"name": name, "members": members} for name, members in groups.items()],
         "engine": export_network(model.network),
         "graph": _graph(summarize_network(model.network)),
-        "pair": _telling_pair(model, groups),
+        "pair": _typical_pair(model, groups),
         "gaps": _gaps(results),
         "objects": export_objects(results, model.features) if results else None,
         "importance": _importance(report),
@@ -125,7 +125,7 @@ def _summary(report: Report) -> str:
     )
     if report.results is None:
         return text
-    return text + " Follow any object to its own panel, or ask under What if."
+    return text + " Open the panel of any object, or try values of your own under What if."
 
 
 def _features(model: Model, groups: Groups) -> list[dict[str, Any]]:
@@ -155,8 +155,8 @@ def _graph(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _telling_pair(model: Model, groups: Groups) -> tuple[int, int]:
-    """Two features that depend on one another, of two groups, and not nearly the same."""
+def _typical_pair(model: Model, groups: Groups) -> tuple[int, int]:
+    """Choose two features that depend on each other, of two groups, and are not nearly equal."""
     cov = pooled_cov(model.network)
     sd = np.sqrt(np.diag(cov))
     group_of = {name: g for g, members in enumerate(groups.values()) for name in members}

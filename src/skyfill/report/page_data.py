@@ -17,14 +17,14 @@ from skyfill.network.mixture.margin import GRID_REACH, Constant, Identity, Margi
 from skyfill.network.mixture.mixture import gap_logs
 
 Array = NDArray[np.float64]
-# An axis shows the middle of a column, out to its own width to both sides, where there is anything.
+# An axis shows the middle of a column, and its own width on both sides where there are data.
 MIDDLE, END, AIR = (0.05, 0.95), (0.002, 0.998), 0.06
 # Columns of positive values that span more than this factor are shown on a logarithmic axis.
 DECADES = 60.0
 
 
 def export_network(network: MixtureNetwork) -> dict[str, Any]:
-    """Give everything that `MixtureNetwork.posterior` and `quantiles` compute with, as JSON."""
+    """Give everything that `MixtureNetwork.posterior` and `quantiles` use, as plain values."""
     lost, seen = gap_logs(network.fits)
     ends = np.cumsum([0, *network.n_components])
     covs = np.concatenate([fit.covs for fit in network.fits])
@@ -60,7 +60,7 @@ def export_margin(margin: Margin) -> dict[str, Any]:
 
 
 def axis_of(margin: Margin) -> dict[str, Any]:
-    """Choose the axis on which a feature is shown: its ends, and whether it is logarithmic."""
+    """Choose the axis for a feature: its ends, and whether it is logarithmic."""
     grid = margin.grid()
     scores = np.linspace(-GRID_REACH, GRID_REACH, grid.size)
     first, last = np.interp(ndtri(END), scores, grid)
@@ -75,7 +75,7 @@ def axis_of(margin: Margin) -> dict[str, Any]:
 
 
 def pack(array: ArrayLike, kind: str = "f8") -> dict[str, Any]:
-    """Give an array as JSON can hold it: `kind`, `shape`, and its little-endian bytes.
+    """Convert an array for JSON: `kind`, `shape`, and its little-endian bytes in base64.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def pack(array: ArrayLike, kind: str = "f8") -> dict[str, Any]:
 
 
 def unpack(packed: dict[str, Any]) -> Any:
-    """Give the array again.
+    """Restore a packed array.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def unpack(packed: dict[str, Any]) -> Any:
 
 
 def to_script(payload: Any) -> str:
-    r"""Write JSON that can stand inside a script element: nothing in it can close the element.
+    r"""Write JSON for a script element: nothing in it can close the element.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def to_script(payload: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Replace what JSON does not know."""
+    """Replace what JSON cannot represent."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

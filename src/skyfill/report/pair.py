@@ -15,7 +15,7 @@ from skyfill.report.page_data import axis_of
 
 Array = NDArray[np.float64]
 N_DRAWS, N_BINS, SMOOTHING = 40_000, 80, 1.6
-# Shares of all objects that the contours hold.
+# Fractions of all objects inside the contours.
 SHARES = (0.95, 0.8, 0.6, 0.4, 0.2)
 
 
@@ -34,7 +34,7 @@ class Pair(NamedTuple):
 
 
 def describe_pair(network: MixtureNetwork, names: tuple[str, str], at: float | None = None) -> Pair:
-    """Estimate the densities from draws of the network, by histograms that are smoothed a little.
+    """Estimate the densities from draws of the network, by slightly smoothed histograms.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def describe_pair(network: MixtureNetwork, names: tuple[str, str], at: float | N
         if name not in network.names:
             raise DataError(f"no feature {name!r}; they are {', '.join(network.names)}")
     i, j = (network.names.index(name) for name in names)
-    # All objects, not only those with these gaps.
+    # For all objects, not only for those with these gaps.
     network = replace(network, fits=tuple(fit._replace(gap_rates=None) for fit in network.fits))
     nothing = np.full((1, len(network)), np.nan)
     draws = network.draws(nothing, N_DRAWS, rng=0)[:, 0]
@@ -83,7 +83,7 @@ def _density(values: Array, edges: Array) -> Array:
 
 
 def _levels(joint: Array) -> Array:
-    """Heights above which the shares of all objects lie."""
+    """Heights of the contours that contain the fractions of all objects."""
     heights = np.sort(joint.ravel())[::-1]
     held = np.cumsum(heights) / max(heights.sum(), 1e-300)
     return np.unique([heights[np.searchsorted(held, share)] for share in SHARES])

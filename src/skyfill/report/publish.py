@@ -43,7 +43,7 @@ class Notes:
 
 @dataclass
 class Tally:
-    """Counts of a table that goes by in batches."""
+    """Counts of a table that is read in batches."""
 
     rows: int = 0
     gaps: Counter[str] = field(default_factory=Counter)

@@ -27,8 +27,8 @@ _MISSING = {
     "list": (pa.string(), "meta.bib", "Published list"),
     "entry": (pa.int64(), "meta.number", "Place of the entry in its list, from 1"),
     "identifier": (pa.string(), "meta.id", "Name of the entry in its list"),
-    "reason": (pa.string(), "meta.code", "Why it is no candidate: below, other class, absent"),
-    "probability": (pa.float64(), "stat.probability;src.class", "Probability of the class asked"),
+    "reason": (pa.string(), "meta.code", "Why not a candidate: below, other class, absent"),
+    "probability": (pa.float64(), "stat.probability;src.class", "Probability of the class"),
     "best_class": (pa.string(), "src.class", "Most probable class"),
     "best_probability": (pa.float64(), "stat.probability", "Probability of that class"),
 }
@@ -96,7 +96,7 @@ class Found(NamedTuple):
 def choose_key(results: Table, published: Table, asked: str | None = None) -> str | None:
     """Name the column of identifiers that both tables share; None to go by position.
 
-    Without a column asked for, one that both call an identifier (by role, else by name).
+    If none is given, one that is an identifier in both (by role, else by name).
 
     Examples
     --------
@@ -153,7 +153,7 @@ class Search:
             self._keys = identifiers(published.table, published.key)
 
     def add(self, batch: Table) -> None:
-        """Look in a batch; an entry that has several objects keeps the nearest (the first)."""
+        """Look in a batch; an entry that matches several objects keeps the nearest (or first)."""
         entries, rows, separation = self._pairs(batch)
         nearer = ~(self.found.separation[entries] <= separation)
         entries, rows, separation = entries[nearer], rows[nearer], separation[nearer]
@@ -218,7 +218,7 @@ class ListReport:
     matched, below, other_class, absent : int
         What became of them; see `Fate`.
     candidates, known : int
-        Our candidates, and how many of them the list holds.
+        Our candidates, and how many of them the list contains.
     """
 
     name: str
@@ -238,7 +238,7 @@ class ListReport:
 
     @property
     def new(self) -> int:
-        """Candidates that the list does not hold."""
+        """Candidates that the list does not contain."""
         return self.candidates - self.known
 
     def __str__(self) -> str:
@@ -266,7 +266,7 @@ def report_on(search: Search, least: float, rows: Rows) -> ListReport:
 
 
 def missing_entries(searches: Sequence[Search], least: float) -> Table:
-    """List the entries of published lists that are no candidates, and why."""
+    """List the entries of published lists that are not candidates, and why."""
     rows = []
     for search in searches:
         name, found, names = search.published.name, search.found, search.published.entry_names()
@@ -283,11 +283,11 @@ def missing_entries(searches: Sequence[Search], least: float) -> Table:
 
 
 def with_lists(table: Table, searches: Sequence[Search], rows: Rows) -> Table:
-    """Add to candidates which lists hold them, and `new` where none does."""
+    """Add to candidates which lists contain them, and `new` where none does."""
     new = np.ones(len(table), dtype=bool)
     for search in searches:
         held = search.holds(rows)
-        text = f"Whether the list {search.published.name} holds it"
+        text = f"Whether the list {search.published.name} contains it"
         info = ColumnInfo(ucd="meta.code", description=text)
         table = table.with_column(f"in_{search.published.name}", held, info)
         new &= ~held

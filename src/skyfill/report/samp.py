@@ -15,15 +15,15 @@ from skyfill import __version__
 from skyfill.catalog import open_scan, open_writer
 from skyfill.errors import SkyfillError
 
-# Message types by the first bytes of a file; programs differ in which they take.
+# Message types; programs differ in which they accept.
 _FITS, _VOTABLE = "table.load.fits", "table.load.votable"
-# How long to wait for an answer, and how often to ask: hubs lose one now and then.
+# Seconds to wait for an answer, and number of attempts: hubs sometimes lose a message.
 ANSWER_SECONDS, TRIES = 15, 2
 
 
 @dataclass(frozen=True)
 class Sent:
-    """Who got a table, and the address that they read it from."""
+    """Who received a table, and the address from which they read it."""
 
     receivers: tuple[str, ...]
     url: str
@@ -35,19 +35,19 @@ def send_table(path: str | Path, *, to: str | None = None, name: str | None = No
     Parameters
     ----------
     path : path
-        Any table that `read_table` reads. One that is neither FITS nor VOTable is written beside,
-        as FITS, and that file is sent; it stays, because receivers may read it later again.
+        Any table that `read_table` reads. If it is neither FITS nor VOTable, a FITS file is written
+        beside it and sent; it is kept, because receivers may read it again later.
     to : str, optional
-        Name of one program; by default all that can load it.
+        Name of one program; by default all programs that can load it.
     name : str, optional
-        What the table is called there.
+        Name of the table there.
 
     Returns
     -------
     Sent
     """
     path = Path(path)
-    open_scan(path)  # a file that is no table is the user's mistake, not the receiver's
+    open_scan(path)  # a file that is not a table is the user's mistake, not the receiver's
     with _client() as client:
         ready, kind = _as_sendable(path)
         receivers = _receivers(client, kind, to)
@@ -86,7 +86,7 @@ def samp_library() -> ModuleType:
         return import_module("pyvo.samp")
     except ImportError:
         with warnings.catch_warnings():
-            # Astropy 8 asks to use pyvo in its place; the two do the same.
+            # Astropy 8 recommends pyvo instead; the two do the same.
             warnings.simplefilter("ignore")
             return import_module("astropy.samp")
 
@@ -99,12 +99,12 @@ def _client() -> Iterator[Any]:
     client = library.SAMPIntegratedClient("skyfill", description)
     try:
         with warnings.catch_warnings():
-            # A hub that has gone leaves its lock file, about which astropy warns.
+            # A hub that no longer runs may leave its lock file, about which astropy warns.
             warnings.simplefilter("ignore")
             client.connect()
     except (library.SAMPHubError, OSError):
         raise SkyfillError(
-            "no SAMP hub is running; start TOPCAT or Aladin, which bring one, and send again"
+            "no SAMP hub is running; start TOPCAT or Aladin, which include one, and send again"
         ) from None
     try:
         yield client
@@ -113,7 +113,7 @@ def _client() -> Iterator[Any]:
 
 
 def _receivers(client: Any, kind: str, to: str | None) -> dict[str, str]:
-    """Programs that take this kind of message: identifier to name."""
+    """Programs that accept this kind of message, by identifier."""
     found = {each: _name(client, each) for each in client.get_subscribed_clients(kind)}
     if to is not None:
         found = {each: name for each, name in found.items() if name.lower() == to.lower()}
@@ -123,7 +123,7 @@ def _receivers(client: Any, kind: str, to: str | None) -> dict[str, str]:
         others = [_name(client, each) for each in everyone if not each.endswith("hub")]
         shown = ", ".join(sorted(name for name in others if name != "skyfill")) or "none"
         who = f"program called {to!r}" if to else "program"
-        raise SkyfillError(f"no {who} on the SAMP hub takes {kind}; programs on it: {shown}")
+        raise SkyfillError(f"no {who} on the SAMP hub accepts {kind}; programs on it: {shown}")
     return found
 
 
@@ -132,7 +132,7 @@ def _name(client: Any, identifier: str) -> str:
 
 
 def _answer(client: Any, identifier: str, message: dict[str, Any]) -> Any:
-    """Give what a program answers; None where it does not. A second copy replaces the first."""
+    """Give the answer of a program; None if there is none. A second copy replaces the first."""
     for _ in range(TRIES):
         try:
             return client.call_and_wait(identifier, message, str(ANSWER_SECONDS))
@@ -144,8 +144,8 @@ def _answer(client: Any, identifier: str, message: dict[str, Any]) -> Any:
 def _check(answer: Any, program: str, path: Path) -> None:
     if answer is None:
         raise SkyfillError(
-            f"{path}: {program} did not answer within {TRIES * ANSWER_SECONDS} seconds; see "
-            "whether it waits for you, and send again"
+            f"{path}: {program} did not answer within {TRIES * ANSWER_SECONDS} seconds; check "
+            "whether it waits for input, and send again"
         )
     if answer.get("samp.status") != "samp.ok":
         why = answer.get("samp.error", {}).get("samp.errortxt", "no reason given")

@@ -69,7 +69,7 @@ function classesSection() {
       })),
       {
         x: linear(0, 1, "stated probability"),
-        y: linear(0, 1, "share that is right"),
+        y: linear(0, 1, "fraction correct"),
         label: "Reliability of the stated probabilities",
         diagonal: true,
       },
