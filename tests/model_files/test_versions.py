@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 
 from skyfill.model import FACTS, load_model, save_model
 from skyfill.model.pipeline import FORMAT
+from skyfill.network import Cells
 
 HERE = Path(__file__).parent
 VERSIONS = range(1, FORMAT + 1)
@@ -57,6 +58,20 @@ def test_a_model_of_an_older_format_classifies_as_it_did(version):
     assert list(scorer.classes) == facts["classes"]
     assert_allclose(found.probabilities, facts["probabilities"], **CLOSE)
     assert_allclose(found.outlier_score, facts["outlier_score"], **CLOSE)
+
+
+def test_a_model_of_the_third_format_fills_beyond_limits_as_it_did():
+    (X, facts), model = then(3), now(3)
+    lower, errors = np.array(facts["lower"], float), np.array(facts["errors"], float)
+    cells = Cells(X, lower, errors=errors)
+    assert cells.is_limited.sum() >= 4
+    assert cells.is_noisy.sum() >= 4
+    filled, wanted = model.network.posterior(cells, denoise=True), facts["known"]
+    assert_allclose(filled.mean, wanted["mean"], **CLOSE)
+    assert_allclose(filled.sd, wanted["sd"], **CLOSE)
+    assert_allclose(model.network.quantiles(cells, facts["levels"]), wanted["quantiles"], **CLOSE)
+    assert_allclose(model.scorer.probabilities(cells), wanted["probabilities"], **CLOSE)
+    assert [detection.side for detection in model.detections] == [None, "lower", None]
 
 
 def test_the_first_format_knows_units_and_graphs_and_no_classes():

@@ -20,6 +20,7 @@ from skyfill.errors import DataError
 from skyfill.impute import NetworkImputer
 from skyfill.impute._inputs import check_learnable, validated
 from skyfill.impute.base import as_generator
+from skyfill.network import Cells
 
 
 class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -119,7 +120,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.imputer = imputer
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, *, lower: Any = None, upper: Any = None, errors: Any = None
+    ) -> Self:
         """Learn features and classes.
 
         Parameters
@@ -128,6 +131,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             NaN, null and masked cells are gaps; every column needs at least one value.
         y : array of shape (n,)
             Class labels; rows whose label is None, NaN or blank are used by the imputer only.
+        lower, upper, errors : arrays of shape (n, p), optional
+            Limits of missing values and errors of seen ones, as in `NetworkImputer.fit`. Trees
+            see a limit as a gap; what is filled there respects it.
         """
         self._check_options()
         numbers = validated(self, X, reset=True)
@@ -136,10 +142,11 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rng = as_generator(self.random_state)
         training = self._training(labels, rng)
         self.classes_ = labels.classes
-        self.imputer_ = self._fit_imputer(X, rng)
+        cells = Cells(numbers, lower, upper, errors)
+        self.imputer_ = self._fit_imputer(X, rng, lower=lower, upper=upper, errors=errors)
         self.scorer_, self.out_of_fold_ = fit_scorer(
             self.imputer_.network_,
-            numbers,
+            cells,
             labels,
             training=training,
             plan=self.imputer_.plan_,
@@ -147,23 +154,33 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         return self
 
-    def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each of `classes_` for each row."""
-        numbers = self._new_rows(X)
-        P = self.scorer_.probabilities(numbers, n_draws=self.n_draws)
+    def predict_proba(
+        self, X: Any, *, lower: Any = None, upper: Any = None, errors: Any = None
+    ) -> Array:
+        """Give the probability of each of `classes_` for each row.
+
+        Limits and errors of the rows are as in `fit`; likewise in the methods below.
+        """
+        cells = Cells(self._new_rows(X), lower, upper, errors)
+        P = self.scorer_.probabilities(cells, n_draws=self.n_draws)
         if isinstance(self.prior, str):
             return shift_prior(P, self.scorer_.shares, estimate_prior(P, self.scorer_.shares))
         return P
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Give the most probable class of each row."""
+    def predict(self, X: Any, **known: Any) -> NDArray[Any]:
+        """Give the most probable class of each row; takes `lower`, `upper` and `errors`."""
         check_is_fitted(self)
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        return np.asarray(self.classes_[self.predict_proba(X, **known).argmax(axis=1)])
 
-    def score_rows(self, X: Any, *, n_draws: int = N_DRAWS, random_state: Any = 0) -> Scores:
-        """Give probabilities, entropy, the share of it due to gaps, and outliers."""
-        numbers = self._new_rows(X)
-        return self.scorer_.score(numbers, n_draws=n_draws, rng=as_generator(random_state))
+    def score_rows(
+        self, X: Any, *, n_draws: int = N_DRAWS, random_state: Any = 0, **known: Any
+    ) -> Scores:
+        """Give probabilities, entropy, the share of it due to gaps, and outliers.
+
+        Takes `lower`, `upper` and `errors`.
+        """
+        cells = Cells(self._new_rows(X), **known)
+        return self.scorer_.score(cells, n_draws=n_draws, rng=as_generator(random_state))
 
     def _new_rows(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -193,12 +210,12 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(numbers, flat)
         return read_labels(flat)
 
-    def _fit_imputer(self, X: Any, rng: np.random.Generator) -> NetworkImputer:
+    def _fit_imputer(self, X: Any, rng: np.random.Generator, **known: Any) -> NetworkImputer:
         default = NetworkImputer(n_fits=3, gaps="auto")
         imputer = default if self.imputer is None else clone(self.imputer)
         if imputer.random_state is None:
             imputer.set_params(random_state=int(rng.integers(2**31)))
-        imputer.fit(X)
+        imputer.fit(X, **known)
         return imputer
 
     def _training(self, labels: Labels, rng: np.random.Generator) -> Training:

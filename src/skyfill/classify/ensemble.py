@@ -15,7 +15,8 @@ from skyfill.classify.scorer import Member, Scorer
 from skyfill.classify.sklearn_trees import Growth, grow_trees, row_weights
 from skyfill.classify.training_set import Codes, Labels, deal_folds
 from skyfill.classify.views import VIEWS, Array, choose_contrasts, gather_facts
-from skyfill.network import MixtureNetwork
+from skyfill.network import Cells, MixtureNetwork
+from skyfill.network.cells import as_cells
 from skyfill.network.mixture.fit import Plan
 from skyfill.threads import map_threads, one_blas_thread
 
@@ -93,7 +94,7 @@ class Fitted(NamedTuple):
 
 def fit_scorer(
     network: MixtureNetwork,
-    X: Array,
+    X: Array | Cells,
     labels: Labels,
     *,
     training: Training,
@@ -106,7 +107,7 @@ def fit_scorer(
     ----------
     network : MixtureNetwork
         Learned from all rows.
-    X : array of shape (n, p)
+    X : array of shape (n, p), or Cells
         All rows.
     labels : Labels
         From `read_labels`.
@@ -115,8 +116,8 @@ def fit_scorer(
         What the network was fitted with.
     rng : numpy.random.Generator
     """
-    y = labels.codes
-    views, contrasts = _views(network, X[labels.known], training.recipes)
+    y, cells = labels.codes, as_cells(X)
+    views, contrasts = _views(network, cells.take(labels.known), training.recipes)
     none = np.full(len(y), -1)
     fold = deal_folds(y, training.n_folds, rng) if training.n_folds else none
     grown = grow(views, y, training.recipes, growth=training.growth, fold=fold)
@@ -134,17 +135,17 @@ def fit_scorer(
         shares,
         shares if training.prior is None else training.prior,
         contrasts,
-        fit_outlier_rule(X, plan, rng),
+        fit_outlier_rule(cells, plan, rng),
     )
     return Fitted(scorer, out)
 
 
 def _views(
-    network: MixtureNetwork, X: Array, recipes: tuple[Recipe, ...]
+    network: MixtureNetwork, cells: Cells, recipes: tuple[Recipe, ...]
 ) -> tuple[dict[str, Array], Array]:
     """Give the views of the labelled rows, and the contrasts that one of them may use."""
     names = {recipe.view for recipe in recipes}
-    facts = gather_facts(network, X, names)
+    facts = gather_facts(network, cells, names)
     contrasts = choose_contrasts(facts.filled) if "contrasts" in names else np.empty((0, 4))
     return {name: VIEWS[name](facts, contrasts) for name in names}, contrasts
 

@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from skyfill.classify.scorer import entropy_bits
 from skyfill.errors import DataError
-from skyfill.network import MixtureNetwork
-from skyfill.network._array import as_table
+from skyfill.network import Cells, MixtureNetwork
+from skyfill.network.cells import as_cells
 
 Array = NDArray[np.float64]
 Classify = Callable[[Array], Array]
@@ -105,7 +105,7 @@ class Gains:
 def expected_gains(
     classify: Classify,
     network: MixtureNetwork,
-    X: ArrayLike,
+    X: ArrayLike | Cells,
     *,
     blocks: Mapping[str, Sequence[int]] | None = None,
     n_points: int = N_POINTS,
@@ -121,8 +121,8 @@ def expected_gains(
         Probabilities of shape (n, classes) of a table with gaps, such as `Scorer.probabilities`.
     network : MixtureNetwork
         Gives the distribution of the gaps.
-    X : array of shape (n, p)
-        Objects; NaN is a gap.
+    X : array of shape (n, p), or Cells
+        Objects; NaN is a gap. A gap with a limit is a measurement to take too.
     blocks : mapping of str to columns, optional
         What is measured together, such as the columns of a survey; by default each column.
     n_points : int
@@ -149,20 +149,21 @@ def expected_gains(
     >>> expected_gains(by_sign, network, [[np.nan, np.nan]]).bits.round(1)
     array([[1., 0.]])
     """
-    table = as_table(X, len(network))
+    cells = as_cells(X, len(network))
     # The posterior itself: levels corrected by held-out cells would not agree with the draws.
     network = MixtureNetwork(network.names, network.margins, network.fits)
     groups = blocks or {name: [j] for j, name in enumerate(network.names)}
     _check(groups, len(network), n_points, n_draws)
-    bits = np.full((len(table), len(groups)), np.nan)
+    bits = np.full((len(cells), len(groups)), np.nan)
     for k, columns in enumerate(groups.values()):
-        n_lost = np.isnan(table[:, list(columns)]).sum(axis=1)
+        n_lost = np.isnan(cells.values[:, list(columns)]).sum(axis=1)
         for rows, points in ((n_lost == 1, n_points), (n_lost > 1, -n_draws)):
             for part in parts(np.flatnonzero(rows), abs(points) * N_INNER):
-                tried = possible_rows(network, table[part], list(columns), points, rng)
-                P = tried_probabilities(classify, network, tried, rng)
+                rows_of = cells.take(part)
+                tried = possible_rows(network, rows_of, list(columns), points, rng)
+                P = tried_probabilities(classify, network, rows_of, tried, rng)
                 bits[part, k] = gain(P, points, sharpness)
-    now = marginal_probabilities(classify, network, table, n_draws=n_draws, rng=rng)
+    now = marginal_probabilities(classify, network, cells, n_draws=n_draws, rng=rng)
     return Gains(tuple(groups), bits, entropy_bits(sharpened(now, sharpness)))
 
 
@@ -177,7 +178,7 @@ def _check(groups: Mapping[str, Sequence[int]], p: int, n_points: int, n_draws: 
 def marginal_probabilities(
     classify: Classify,
     network: MixtureNetwork,
-    X: ArrayLike,
+    X: ArrayLike | Cells,
     *,
     n_draws: int = N_DRAWS,
     rng: int = 0,
@@ -198,11 +199,11 @@ def marginal_probabilities(
     >>> marginal_probabilities(by_sign, network, [[np.nan, 0.0]], n_draws=2000).round(1)
     array([[0.5, 0.5]])
     """
-    table = as_table(X, len(network))
-    lost = np.flatnonzero(np.isnan(table).any(axis=1))
-    P = classify(table)
+    cells = as_cells(X, len(network))
+    lost = np.flatnonzero(np.isnan(cells.values).any(axis=1))
+    P = classify(cells.values)
     for part in parts(lost, n_draws):
-        draws = network.draws(table[part], n_draws, rng).reshape(-1, table.shape[1])
+        draws = network.draws(cells.take(part), n_draws, rng).reshape(-1, len(network))
         P[part] = classify(draws).reshape(n_draws, len(part), -1).mean(axis=0)
     return P
 
@@ -222,34 +223,34 @@ def sharpened(P: Array, power: float) -> Array:
 
 
 def possible_rows(
-    network: MixtureNetwork, X: Array, columns: list[int], points: int, rng: int
+    network: MixtureNetwork, cells: Cells, columns: list[int], points: int, rng: int
 ) -> Array:
     """Give rows with equally likely values in the gap, of shape (t, n, p).
 
     Quantiles of the posterior or, where `points` is below 0, joint draws.
     """
     if points < 0:
-        values = network.draws(X, -points, rng)
+        values = network.draws(cells, -points, rng)
     else:
-        values = network.quantiles(X, ((np.arange(points) + 0.5) / points).tolist())
-    tried = np.repeat(X[None], abs(points), axis=0)
+        values = network.quantiles(cells, ((np.arange(points) + 0.5) / points).tolist())
+    tried = np.repeat(cells.values[None], abs(points), axis=0)
     tried[:, :, columns] = values[:, :, columns]
     return tried
 
 
 def tried_probabilities(
-    classify: Classify, network: MixtureNetwork, tried: Array, rng: int
+    classify: Classify, network: MixtureNetwork, cells: Cells, tried: Array, rng: int
 ) -> Array:
     """Give probabilities for each possible value, averaged over the other gaps: (t, n, classes).
 
-    All values of a row share their random numbers: the scatter of few draws is then the same for
-    every value and is not mistaken for information.
+    The other gaps of `cells` keep their limits. All values of a row share their random numbers:
+    the scatter of few draws is then the same for every value and is not mistaken for information.
     """
     n, p = tried.shape[1:]
     if not np.isnan(tried).any():
         return classify(tried.reshape(-1, p)).reshape(len(tried), n, -1)
     # Not the random numbers of the outer draws.
-    inner = np.stack([network.draws(rows, N_INNER, rng + 1) for rows in tried])
+    inner = np.stack([network.draws(cells.measured(rows), N_INNER, rng + 1) for rows in tried])
     P = classify(inner.reshape(-1, p)).reshape(len(tried), N_INNER, n, -1)
     return np.asarray(P.mean(axis=1))
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.network import MixtureNetwork, learn_mixture
+from skyfill.network import Cells, MixtureNetwork, learn_mixture
+from skyfill.network.cells import as_cells
 from skyfill.network.mixture.fit import Plan
 
 Array = NDArray[np.float64]
@@ -84,13 +85,13 @@ class OutlierRule:
 
 
 def fit_outlier_rule(
-    X: Array, plan: Plan, rng: np.random.Generator, n_fits: int = 2
+    X: Array | Cells, plan: Plan, rng: np.random.Generator, n_fits: int = 2
 ) -> OutlierRule:
     """Learn from held-out rows how likely ordinary objects are.
 
     Parameters
     ----------
-    X : array of shape (n, p)
+    X : array of shape (n, p), or Cells
         The training set, with NaN for gaps.
     plan : Plan
         What the network was fitted with; the rows not held out are fitted in the same way.
@@ -99,14 +100,15 @@ def fit_outlier_rule(
     n_fits : int
         Fits to average.
     """
-    rows = rng.permutation(len(X))[:MOST_ROWS]
+    cells = as_cells(X)
+    rows = rng.permutation(len(cells))[:MOST_ROWS]
     n_held = int(HELD_OUT * len(rows)) if len(rows) >= LEAST_ROWS else 0
-    held = X[rows[:n_held]] if n_held else X[rows]
-    network = _fit(X[rows[n_held:]], held, plan, n_fits, rng)
+    held = cells.take(rows[:n_held] if n_held else rows)
+    network = _fit(cells, rows, n_held, plan=plan, n_fits=n_fits, rng=rng)
     some = [_thinned(held, rate, rng) for rate in THINNED]
-    table = np.vstack(some)
-    table = table[~np.isnan(table).all(axis=1)]
-    loglik = network.look(table).seen
+    some = [part.take(~np.isnan(part.values).all(axis=1)) for part in some]
+    table = np.vstack([part.values for part in some])
+    loglik = np.concatenate([network.look(part).seen for part in some])
     design = _design(table)
     center = _ridge(design, loglik)
     spread = _ridge(design, (loglik - design @ center) ** 2)
@@ -116,12 +118,18 @@ def fit_outlier_rule(
 
 
 def _fit(
-    train: Array, held: Array, plan: Plan, n_fits: int, rng: np.random.Generator
+    cells: Cells,
+    rows: NDArray[np.int64],
+    n_held: int,
+    *,
+    plan: Plan,
+    n_fits: int,
+    rng: np.random.Generator,
 ) -> MixtureNetwork:
-    """Fit by the plan that was found; `held` helps where a column is empty without it."""
-    empty = np.isnan(train).all(axis=0)
-    if empty.any():
-        train = np.vstack([train, held])
+    """Fit by the plan that was found; held-out rows help where a column is empty without them."""
+    train = cells.take(rows[n_held:])
+    if np.isnan(train.values).all(axis=0).any():
+        train = cells.take(rows)
     k = min(plan.n_components, len(train))
     return learn_mixture(
         train,
@@ -135,8 +143,8 @@ def _fit(
     ).network
 
 
-def _thinned(X: Array, rate: float, rng: np.random.Generator) -> Array:
-    return np.where(rng.random(X.shape) < rate, np.nan, X)
+def _thinned(cells: Cells, rate: float, rng: np.random.Generator) -> Cells:
+    return cells.hide(rng.random(cells.values.shape) < rate)
 
 
 def _design(X: Array) -> Array:

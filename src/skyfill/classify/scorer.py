@@ -15,8 +15,8 @@ from skyfill.classify.outlier import OutlierRule, check_rule
 from skyfill.classify.prior import shift_prior
 from skyfill.classify.views import VIEWS, Array, Facts, gather_facts, width
 from skyfill.errors import DataError
-from skyfill.network import MixtureNetwork
-from skyfill.network._array import as_table
+from skyfill.network import Cells, MixtureNetwork
+from skyfill.network.cells import as_cells
 
 # Draws of the gaps from which their share of the uncertainty is estimated.
 N_DRAWS = 8
@@ -84,13 +84,13 @@ class Scorer:
         """View and trees of every member."""
         return tuple((member.view, member.forest) for member in self.members)
 
-    def probabilities(self, X: ArrayLike, *, n_draws: int = 0, rng: Any = 0) -> Array:
+    def probabilities(self, X: ArrayLike | Cells, *, n_draws: int = 0, rng: Any = 0) -> Array:
         """Give the probability of every class for each row.
 
         Parameters
         ----------
-        X : array of shape (n, p)
-            NaN is a gap.
+        X : array of shape (n, p), or Cells
+            NaN is a gap. `Cells` hold limits and errors too.
         n_draws : int
             0: the trees see the posterior means of the gaps, where the gaps are, and the
             responsibilities of the components. Otherwise: the mean over this number of joint draws
@@ -103,58 +103,59 @@ class Scorer:
         array of shape (n, classes)
             Rows sum to 1.
         """
-        X = self._table(X)
-        plain = self._by_chunks(X)
-        lost = np.isnan(X).any(axis=1)
+        cells = self._cells(X)
+        plain = self._by_chunks(cells)
+        lost = np.isnan(cells.values).any(axis=1)
         if not n_draws or not lost.any():
             return plain
-        plain[lost] = np.mean(self._drawn(X[lost], n_draws, rng), axis=0)
+        plain[lost] = np.mean(self._drawn(cells.take(lost), n_draws, rng), axis=0)
         return plain
 
-    def score(self, X: ArrayLike, *, n_draws: int = N_DRAWS, rng: Any = 0) -> Scores:
+    def score(self, X: ArrayLike | Cells, *, n_draws: int = N_DRAWS, rng: Any = 0) -> Scores:
         """Give probabilities, entropy, the share of it that is due to gaps, and outliers.
 
         Parameters
         ----------
-        X : array of shape (n, p)
+        X : array of shape (n, p), or Cells
         n_draws : int
             Draws of the gaps for `gap_share`; with fewer than 2 it is NaN.
         rng : int or numpy.random.Generator
         """
-        X = self._table(X)
+        cells = self._cells(X)
         seen: list[Array] = []
-        P = self._by_chunks(X, seen)
-        unusual = self.rule.score(np.concatenate([np.empty(0), *seen]), X)
-        share = self._gap_share(X, n_draws, np.random.default_rng(rng))
+        P = self._by_chunks(cells, seen)
+        unusual = self.rule.score(np.concatenate([np.empty(0), *seen]), cells.values)
+        share = self._gap_share(cells, n_draws, np.random.default_rng(rng))
         return Scores(P, entropy_bits(P), share, self.rule.flag(unusual), unusual)
 
-    def _gap_share(self, X: Array, n_draws: int, rng: np.random.Generator) -> Array:
+    def _gap_share(self, cells: Cells, n_draws: int, rng: np.random.Generator) -> Array:
         """Mutual information of class and gaps, over the entropy of the class."""
-        share = np.zeros(len(X))
-        for start in range(0, len(X), ROWS_AT_ONCE):
+        share = np.zeros(len(cells))
+        for start in range(0, len(cells), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
-            lost = np.isnan(X[rows]).any(axis=1)
+            part = cells.take(rows)
+            lost = np.isnan(part.values).any(axis=1)
             if not lost.any():
                 continue
             if n_draws < 2:
                 share[rows][lost] = np.nan
                 continue
-            draws = self._drawn(X[rows][lost], n_draws, rng)
+            draws = self._drawn(part.take(lost), n_draws, rng)
             total = entropy_bits(np.mean(draws, axis=0))
             left = np.mean([entropy_bits(P) for P in draws], axis=0)
             share[rows][lost] = 1.0 - left / np.maximum(total, 1e-12)
         return np.clip(share, 0.0, 1.0)
 
-    def _drawn(self, X: Array, n_draws: int, rng: Any) -> list[Array]:
-        tables = self.network.draws(X, n_draws, rng)
-        return [self._by_chunks(table) for table in tables]
+    def _drawn(self, cells: Cells, n_draws: int, rng: Any) -> list[Array]:
+        tables = self.network.draws(cells, n_draws, rng)
+        return [self._by_chunks(Cells(table)) for table in tables]
 
-    def _by_chunks(self, X: Array, seen: list[Array] | None = None) -> Array:
+    def _by_chunks(self, cells: Cells, seen: list[Array] | None = None) -> Array:
         """Give probabilities; append the log-likelihoods of the rows to `seen`, if it is given."""
         parts = [np.empty((0, len(self.classes)))]
         views = [member.view for member in self.members]
-        for start in range(0, len(X), ROWS_AT_ONCE):
-            rows = X[start : start + ROWS_AT_ONCE]
+        for start in range(0, len(cells), ROWS_AT_ONCE):
+            rows = cells.take(slice(start, start + ROWS_AT_ONCE))
             facts = gather_facts(self.network, rows, views, likelihood=seen is not None)
             parts.append(self._weigh(facts))
             if seen is not None and facts.seen is not None:
@@ -174,11 +175,11 @@ class Scorer:
             return P
         return shift_prior(P, self.shares, self.prior)
 
-    def _table(self, X: ArrayLike) -> Array:
-        X = as_table(X, len(self.network))
-        if np.isinf(X).any():
+    def _cells(self, X: ArrayLike | Cells) -> Cells:
+        cells = as_cells(X, len(self.network))
+        if np.isinf(cells.values).any():
             raise DataError("the table contains infinity, which is neither a value nor a gap")
-        return X
+        return cells
 
     def without(self, columns: Sequence[int]) -> Scorer:
         """Give the scorer for a catalog that lacks columns: their gaps say nothing about a row."""

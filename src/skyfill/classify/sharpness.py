@@ -18,8 +18,8 @@ from skyfill.classify.next_measurement import (
     tried_probabilities,
 )
 from skyfill.classify.scorer import entropy_bits
-from skyfill.network import MixtureNetwork
-from skyfill.network._array import as_table
+from skyfill.network import Cells, MixtureNetwork
+from skyfill.network.cells import as_cells
 
 Indices = NDArray[np.intp]
 # Values that are hidden and revealed again, by default and at least; range of the power.
@@ -30,7 +30,7 @@ POWERS = (0.5, 3.0)
 def fit_sharpness(
     classify: Classify,
     network: MixtureNetwork,
-    X: ArrayLike,
+    X: ArrayLike | Cells,
     *,
     n_trials: int = N_TRIALS,
     rng: int = 0,
@@ -43,7 +43,7 @@ def fit_sharpness(
 
     Parameters
     ----------
-    X : array of shape (n, p)
+    X : array of shape (n, p), or Cells
         Objects that were not used to train the classifier.
     n_trials : int
         Values to hide, one at a time. With 2000, the power is accurate to about 0.07.
@@ -67,9 +67,9 @@ def fit_sharpness(
     """
     from scipy.optimize import brentq
 
-    table = as_table(X, len(network))
+    cells = as_cells(X, len(network))
     plain = MixtureNetwork(network.names, network.margins, network.fits)
-    trials = _trials(classify, plain, table, n_trials, rng)
+    trials = _trials(classify, plain, cells, n_trials, rng)
     if trials is None:
         return 1.0
     rows, said, before, after = trials
@@ -102,21 +102,21 @@ def error_of_mean(values: Array, rows: Indices) -> float:
 
 
 def _trials(
-    classify: Classify, network: MixtureNetwork, X: Array, n_trials: int, rng: int
+    classify: Classify, network: MixtureNetwork, cells: Cells, n_trials: int, rng: int
 ) -> tuple[Indices, list[Array], Array, Array] | None:
     """Hide single values: their rows, probabilities for possible values, before and after."""
-    rows, columns = _questions(X, n_trials, np.random.default_rng(rng))
+    rows, columns = _questions(cells.values, n_trials, np.random.default_rng(rng))
     if len(rows) < MIN_TRIALS:
         return None
-    after = X[rows]
-    before = after.copy()
-    before[np.arange(len(before)), columns] = np.nan
+    after = cells.take(rows)
+    before = after.hide(columns[:, None] == np.arange(len(network)))
     said = []
     for j in np.unique(columns):
         mine = np.flatnonzero(columns == j)
         for part in parts(mine, N_POINTS * N_INNER):
-            tried = possible_rows(network, before[part], [int(j)], N_POINTS, rng)
-            said.append(tried_probabilities(classify, network, tried, rng))
+            asked = before.take(part)
+            tried = possible_rows(network, asked, [int(j)], N_POINTS, rng)
+            said.append(tried_probabilities(classify, network, asked, tried, rng))
     P = [marginal_probabilities(classify, network, each, rng=rng) for each in (before, after)]
     return rows, said, P[0], P[1]
 

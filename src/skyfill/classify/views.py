@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.network import MixtureNetwork
+from skyfill.network import Cells, MixtureNetwork
+from skyfill.network.cells import as_cells
 
 Array = NDArray[np.float64]
 # Largest number of pairs of columns.
@@ -91,9 +92,11 @@ def width(view: str, network: MixtureNetwork, contrasts: Array) -> int:
 
 
 def gather_facts(
-    network: MixtureNetwork, X: Array, views: Iterable[str], *, likelihood: bool = False
+    network: MixtureNetwork, X: Array | Cells, views: Iterable[str], *, likelihood: bool = False
 ) -> Facts:
     """Collect what the views need about each row, and its log-likelihood if asked for.
+
+    Trees see a limit as a gap; filled values and responsibilities respect it.
 
     Examples
     --------
@@ -103,11 +106,11 @@ def gather_facts(
     >>> gather_facts(network, np.array([[10.0, np.nan]]), ["gaps"]).filled.round()
     array([[10.,  5.]])
     """
-    components = "components" in views
-    if not (components or likelihood or np.isnan(X).any()):
-        return Facts(X, X)
-    found = network.look(X, responsibilities=components)
-    return Facts(X, found.posterior.mean, found.responsibilities, found.seen)
+    cells, components = as_cells(X), "components" in views
+    if not (components or likelihood or np.isnan(cells.values).any()):
+        return Facts(cells.values, cells.values)
+    found = network.look(cells, responsibilities=components)
+    return Facts(cells.values, found.posterior.mean, found.responsibilities, found.seen)
 
 
 def choose_contrasts(filled: Array) -> Array:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 @click.option(
     "--draws", type=click.IntRange(min=0), default=0, help="Joint draws to write as well."
 )
+@click.option(
+    "--denoise", is_flag=True, help="Also write what values seen with an error are without it."
+)
 @shared.schema()
 @shared.seed("Seed of the draws.")
 @shared.resume
@@ -46,7 +49,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     from skyfill.scale.dispatch import column_names, input_files
 
     model = load_model(options["model"])
-    extras = Extras(_levels(options["quantiles"]), options["draws"], options["seed"])
+    levels = _levels(options["quantiles"])
+    extras = Extras(levels, options["draws"], options["seed"], options["denoise"])
     _warn_absent(model.names, column_names(options["catalog"]), options["catalog"])
     inputs = [options["model"], *input_files(options["catalog"])]
     made = Provenance(

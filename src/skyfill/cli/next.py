@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from skyfill.classify.next_measurement import Gains
     from skyfill.classify.scorer import Scorer
     from skyfill.model.weighing import Weights
+    from skyfill.network import Cells
 
 
 @click.command(
@@ -80,20 +81,20 @@ def command(context: click.Context, /, **given: Any) -> None:
     from skyfill.catalog import Table as Taken
     from skyfill.classify.next_measurement import expected_gains
     from skyfill.classify.sharpness import fit_sharpness
-    from skyfill.model import features_of, load_model, scorer_of
+    from skyfill.model import cells_of, load_model, scorer_of
 
     model = load_model(given["model"])
     every = read_table(given["objects"], schema=given["schema"])
     weights = _weights(every, given)
     table = _sampled(every if weights is None else Taken(every.arrow.take(weights.best)), given)
-    X, _, absent = features_of(model, table)
+    cells, _, absent = cells_of(model, table)
     if len(absent) == len(model.names):
         raise CatalogError(
             f"{given['objects']}: has none of the model's features ({', '.join(model.names)}); "
             "rename its columns or use another model"
         )
     scorer = scorer_of(model).without([model.names.index(name) for name in absent])
-    parts = (scorer.probabilities, scorer.network, X)
+    parts = (scorer.probabilities, scorer.network, cells)
     gains = expected_gains(
         *parts,
         blocks=_blocks(model.names, table, given),
@@ -103,7 +104,7 @@ def command(context: click.Context, /, **given: Any) -> None:
         rng=given["seed"],
     )
     if weights is not None:
-        gains = _with_position(gains, scorer, features_of(model, every)[0], weights)
+        gains = _with_position(gains, scorer, cells_of(model, every)[0], weights)
     if given["output"]:
         inputs = [given["model"], given["objects"]]
         made = Provenance(options.as_typed(context), inputs, given["seed"], model.identifier)
@@ -124,13 +125,13 @@ def _weights(table: Table, given: Mapping[str, Any]) -> Weights | None:
     return Weights.of(table)
 
 
-def _with_position(gains: Gains, scorer: Scorer, X: np.ndarray, weights: Weights) -> Gains:
+def _with_position(gains: Gains, scorer: Scorer, cells: Cells, weights: Weights) -> Gains:
     """Add what it would tell to know the counterpart: a better position."""
     from dataclasses import replace
 
     from skyfill.model.weighing import position_bits
 
-    bits = position_bits(scorer.probabilities(X), weights)
+    bits = position_bits(scorer.probabilities(cells), weights)
     names = (*gains.names, "position")
     return replace(gains, names=names, bits=np.column_stack([gains.bits, bits]))
 

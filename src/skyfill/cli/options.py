@@ -79,6 +79,25 @@ def surveys(flag: str, help_text: str) -> Option[Any]:
     return click.option(flag, multiple=True, metavar="NAME[=COLUMN,...]", help=text)
 
 
+def uncertainties(command: Any) -> Any:
+    """Choose what is used besides values: --limits and --errors."""
+    errors = click.option(
+        "--errors",
+        type=click.Choice(["auto", "on", "off"]),
+        default="auto",
+        show_default=True,
+        help="Use errors of values; auto: if they make 1 % of the variance of some feature.",
+    )
+    limits = click.option(
+        "--limits",
+        type=click.Choice(["auto", "off"]),
+        default="auto",
+        show_default=True,
+        help="Use limits and depths of what was not detected; auto: where the table states any.",
+    )
+    return limits(errors(command))
+
+
 def as_json(what: str) -> Option[Any]:
     """Give the option for output that a program can read: --json."""
     return click.option("--json", "as_json", is_flag=True, help=f"Write {what} as JSON to stdout.")

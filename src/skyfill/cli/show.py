@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
+from skyfill.cli.terminal import cells_line
 
 if TYPE_CHECKING:
-    from skyfill.model import Model
+    from skyfill.model import Detection, Model
 
 MOST_ARCS = 30
 # Kinds of `FlatForest` in the words of the field.
@@ -36,6 +37,7 @@ def command(model: Path, as_json: bool) -> None:
 
 def describe_model(model: Model) -> dict[str, Any]:
     """Return the main facts about a model as plain values."""
+    from skyfill.model import summarize_cells
     from skyfill.report.network_summary import summarize_network
 
     summary = summarize_network(model.network)
@@ -45,6 +47,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         "features": _features(model),
         "components": list(model.network.n_components),
         "gaps": "ignorable" if model.network.fits[0].gap_rates is None else "informative",
+        "cells": summarize_cells(model),
         "arcs": [{"parent": a, "child": b, "strength": round(s, 4)} for (a, b), s in arcs],
         "arcs_learned": summary.is_learned,
         "classes": _classes(model),
@@ -59,16 +62,25 @@ def _features(model: Model) -> list[dict[str, Any]]:
     fits = model.network.fits
     rates = [fit.weights @ fit.gap_rates for fit in fits if fit.gap_rates is not None]
     shares = np.mean(rates, axis=0) if rates else [None] * len(model.features)
+    known = [_detection(each) for each in model.detections] or [{}] * len(model.features)
     return [
         {
             **vars(feature),
             "range": [float(margin.x[0]), float(margin.x[-1])],
             "gaps": None if share is None else round(float(share), 4),
+            **detection,
         }
-        for feature, margin, share in zip(
-            model.features, model.network.margins, shares, strict=True
+        for feature, margin, share, detection in zip(
+            model.features, model.network.margins, shares, known, strict=True
         )
     ]
+
+
+def _detection(detection: Detection) -> dict[str, Any]:
+    """Say what gaps and errors of a feature mean, and how its cells in the training set were."""
+    facts = {**vars(detection), "cells": detection.counts._asdict()}
+    del facts["counts"]
+    return {"detection": facts}
 
 
 def _classes(model: Model) -> dict[str, Any] | None:
@@ -90,7 +102,10 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     counts = ", ".join(map(str, facts["components"]))
     yield f"model {facts['identifier']}"
     yield f"network: {len(facts['components'])} fits of {counts} components; gaps {facts['gaps']}"
+    if facts["cells"]:
+        yield cells_line(facts["cells"])
     yield from _feature_lines(facts["features"])
+    yield from _limit_lines(facts["features"])
     yield from _class_lines(facts["classes"])
     yield from _arc_lines(facts["arcs"], learned=facts["arcs_learned"])
     yield "\nmade by"
@@ -107,6 +122,20 @@ def _feature_lines(features: list[dict[str, Any]]) -> Iterator[str]:
         text = each["description"] or ""
         line = f"  {each['name']:{width}}  {seen:24} {each['unit'] or '':8} {gaps:9} {text}"
         yield line.rstrip()
+
+
+def _limit_lines(features: list[dict[str, Any]]) -> Iterator[str]:
+    """Say of each feature with limits which side they are on and how deep it reaches."""
+    found = {each["name"]: each["detection"] for each in features if "detection" in each}
+    found = {name: detection for name, detection in found.items() if detection["side"]}
+    if found:
+        yield "\nlimits"
+    width = max(map(len, found), default=0)
+    for name, each in found.items():
+        sign = ">" if each["side"] == "lower" else "<"
+        depth = "" if each["depth"] is None else f"{sign} {each['depth']:.6g} where none is stated"
+        soft = f", soft over {each['width']:.2g}" if each["width"] else ""
+        yield f"  {name:{width}}  {each['cells']['limited']} cells  {depth}{soft}".rstrip()
 
 
 def _class_lines(classes: Mapping[str, Any] | None) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +52,25 @@ def detail(text: str) -> None:
     """Print what only verbose output includes."""
     if level() >= VERBOSE:
         click.echo(text, err=True)
+
+
+def cells_line(cells: Mapping[str, Any] | None) -> str:
+    """Say what was known of the cells of a training set.
+
+    Examples
+    --------
+    >>> cells_line({"errors": "on", "seen": 90, "with_errors": 80, "limited": 7, "unknown": 3})
+    'cells: 90 seen (80 with errors), 7 beyond limits, 3 unknown'
+    >>> cells_line(None)
+    'cells: values and gaps alone; no limits, errors not used'
+    """
+    if cells is None:
+        return "cells: values and gaps alone; no limits, errors not used"
+    errors = f"{cells['with_errors']} with errors" if cells["errors"] == "on" else "errors not used"
+    return (
+        f"cells: {cells['seen']} seen ({errors}), {cells['limited']} beyond limits, "
+        f"{cells['unknown']} unknown"
+    )
 
 
 def has_bars() -> bool:

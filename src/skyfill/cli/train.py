@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import note, stages, warn
+from skyfill.cli.terminal import cells_line, note, stages, warn
 from skyfill.cli.train_large import out_of_core, resume
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ FITS, CLASS_FITS = 8, 3
     help="Whether the pattern of gaps tells about an object.  [default: auto with --label, else "
     "ignorable]",
 )
+@shared.uncertainties
 @click.option(
     "--fits",
     type=click.IntRange(min=1),
@@ -90,7 +91,8 @@ FITS, CLASS_FITS = 8, 3
 def command(context: click.Context, /, **options: Any) -> None:
     """Learn a model of the features of CATALOG in spite of its gaps.
 
-    With --label it also learns to classify; rows without a label help with the features. Out of
+    With --label it also learns to classify; rows without a label help with the features. Columns
+    of role limit and error, and reasons of gaps, tell what is known besides the values. Out of
     core all rows count, but memory holds few of them; on a cluster the workers share them.
     """
     from skyfill.catalog import Provenance, Schema, read_schema
@@ -114,12 +116,25 @@ def command(context: click.Context, /, **options: Any) -> None:
         asked.update(steps=steps, made=steps.provenance if steps else made)
         model, facts, words = _learn(table, names, asked)
         save_model(model, options["output"])
+    facts["cells"] = _describe_cells(model)
     if options["as_json"]:
         click.echo(json.dumps({"model": model.identifier, **facts}, indent=2))
+    note(cells_line(facts["cells"]))
     note(
         f"{facts['rows']} rows, {len(names)} features: {words} -> {options['output']} "
         f"(model {model.identifier})"
     )
+
+
+def _describe_cells(model: Model) -> dict[str, Any] | None:
+    """Count the cells of all features, and those beyond limits of each."""
+    from skyfill.model import summarize_cells
+
+    found = summarize_cells(model)
+    if found is None:
+        return None
+    limited = [detection.counts.limited for detection in model.detections]
+    return {**found, "limited_by_feature": dict(zip(model.names, limited, strict=True))}
 
 
 Learned = tuple["Model", dict[str, Any], str]
@@ -154,6 +169,8 @@ def _fitting(options: dict[str, Any]) -> dict[str, Any]:
         "n_components": _components(options["components"]),
         "arcs": options["arcs"],
         "gaps": options["gaps"] or "ignorable",
+        "limits": options["limits"],
+        "errors": options["errors"],
         "n_fits": options["fits"],
         "rng": options["seed"],
     }
@@ -179,6 +196,8 @@ def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]
         classifier=_classifier(options),
         provenance=options["made"],
         force=_words(options["force"]),
+        limits=options["limits"],
+        errors=options["errors"],
     )
     plan, labels = fitted.imputer_.plan_, table.column(options["label"])
     counts = Counter(str(label).strip() for label in labels.to_pylist() if label is not None)

@@ -80,6 +80,10 @@ def _has_many_rows(catalog: Path) -> bool:
     return catalog.is_file() and (count_rows(catalog) or 0) > MANY_ROWS
 
 
+# Options that decide what is learned.
+CHOICES = ("components", "arcs", "gaps", "limits", "errors", "fits")
+
+
 @contextmanager
 def kept_steps(
     place: Place, names: Sequence[str], options: Mapping[str, Any], made: dict[str, Any]
@@ -98,7 +102,7 @@ def kept_steps(
     job = {
         "features": list(names),
         "inputs": [[path, stat.st_size, stat.st_mtime_ns] for path, stat in stats.items()],
-        "options": {name: str(options[name]) for name in ("components", "arcs", "gaps", "fits")},
+        "options": {name: str(options[name]) for name in CHOICES},
         "schema": repr(options["rules"]),
         "seed": options["seed"],
         "place": place.value,

@@ -4,22 +4,24 @@ from skyfill.model.applying import (
     Extras,
     Scoring,
     classify_table,
-    features_of,
     fill_table,
     scorer_of,
 )
+from skyfill.model.cells import cells_of, features_of, summarize_cells
 from skyfill.model.files import ARRAYS, FACTS, load_model, save_model
-from skyfill.model.pipeline import Feature, Model
+from skyfill.model.pipeline import Detection, Feature, Model
 from skyfill.model.training import train, train_classifier
 from skyfill.model.weighing import classify_associations, fill_associations
 
 __all__ = [
     "ARRAYS",
     "FACTS",
+    "Detection",
     "Extras",
     "Feature",
     "Model",
     "Scoring",
+    "cells_of",
     "classify_associations",
     "classify_table",
     "features_of",
@@ -28,6 +30,7 @@ __all__ = [
     "load_model",
     "save_model",
     "scorer_of",
+    "summarize_cells",
     "train",
     "train_classifier",
 ]

@@ -10,23 +10,36 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from skyfill.catalog import ColumnInfo, Reason, Role, Table, numbers_in
+from skyfill.catalog import ColumnInfo, Reason, Role, Table
 from skyfill.catalog.column_info import gap_name
 from skyfill.classify.scorer import N_DRAWS, Scorer, Scores
 from skyfill.errors import ModelError
 from skyfill.model import results
+from skyfill.model.cells import cells_of
 from skyfill.model.pipeline import Feature, Model
+from skyfill.network import Cells
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Extras:
-    """What to write beside values and standard deviations."""
+    """What to write beside values and standard deviations.
+
+    Attributes
+    ----------
+    quantiles : sequence of float
+    n_draws : int
+        Joint draws of the gaps.
+    seed : int
+    denoise : bool
+        What values seen with an error would be without it.
+    """
 
     quantiles: Sequence[float] = ()
     n_draws: int = 0
     seed: int = 0
+    denoise: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,29 +60,6 @@ class Scoring:
     seed: int = 0
 
 
-def features_of(model: Model, table: Table) -> tuple[Array, Array, list[str]]:
-    """Numbers of the model's features in its units; factors to the table's; features not there."""
-    columns, factors, absent = [], [], []
-    for feature in model.features:
-        if feature.name not in table.names:
-            absent.append(feature.name)
-            columns.append(np.full(len(table), np.nan))
-            factors.append(1.0)
-            continue
-        factor = _factor(feature, table)
-        columns.append(table.numbers(feature.name)[:, 0] * factor)
-        factors.append(factor)
-    return np.stack(columns, axis=1), np.array(factors), absent
-
-
-def _factor(feature: Feature, table: Table) -> float:
-    own = table.info(feature.name).unit
-    if not own or not feature.unit or own == feature.unit:
-        return 1.0
-    one = Table.from_columns({feature.name: [1.0]}, info={feature.name: ColumnInfo(unit=own)})
-    return float(numbers_in(one, feature.name, feature.unit)[0])
-
-
 def fill_table(model: Model, table: Table, extras: Extras | None = None) -> Table:
     """Fill the gaps of a table's features; seen cells stay bit for bit.
 
@@ -86,29 +76,54 @@ def fill_table(model: Model, table: Table, extras: Extras | None = None) -> Tabl
     -------
     Table
         For each feature ``<name>_sd`` (null where seen) and the reason ``filled`` in
-        ``<name>_gap``; ``<name>_q16`` and the like, ``<name>_draw1`` and the like on request.
+        ``<name>_gap``; ``<name>_q16`` and the like, ``<name>_draw1`` and the like on request, and
+        ``<name>_denoised`` with ``<name>_denoised_sd`` for features whose errors the model uses.
     """
     extras = extras or Extras()
-    X, factors, _ = features_of(model, table)
-    lost = np.isnan(X)
-    post = model.network.posterior(X)
+    _check_extras(model, extras)
+    cells, factors, _ = cells_of(model, table)
+    lost, noisy = np.isnan(cells.values), cells.is_noisy
+    post = model.network.posterior(cells, denoise=extras.denoise)
     values = [post.sd]
     if extras.quantiles:
-        values += list(model.network.quantiles(X, extras.quantiles))
+        values += list(model.network.quantiles(cells, extras.quantiles))
     if extras.n_draws:
-        values += list(model.network.draws(X, extras.n_draws, extras.seed))
+        values += list(model.network.draws(cells, extras.n_draws, extras.seed))
     parts = results.filled_parts(extras.quantiles, extras.n_draws)
     companions = {str(table.info(name).of): name for name in table.names_with(Role.REASON)}
     for j, feature in enumerate(model.features):
         name = feature.name
         table = _with_values(table, feature, post.mean[:, j] / factors[j], lost[:, j])
         for part, each in zip(parts, values, strict=True):
-            shown = np.where(lost[:, j], each[:, j] / factors[j], np.nan)
             info = results.filled_info(table.info(name), name, part)
-            column = pa.array(shown, from_pandas=True)
-            table = table.with_column(results.filled_name(name, part), column, info)
+            table = _with_part(table, name, part, each[:, j] / factors[j], lost[:, j], info)
+        if extras.denoise and model.detections[j].errors:
+            for part, each in zip(results.DENOISED, post[:2], strict=True):
+                info = results.denoised_info(table.info(name), name, part)
+                table = _with_part(table, name, part, each[:, j] / factors[j], noisy[:, j], info)
         table = _with_filled(table, name, lost[:, j], companions.get(name))
     return table
+
+
+def _check_extras(model: Model, extras: Extras) -> None:
+    if extras.denoise and not any(detection.errors for detection in model.detections):
+        raise ModelError(
+            f"model {model.identifier} uses no errors: nothing can be denoised; train one with "
+            "--errors on from a table whose columns of errors have the role error"
+        )
+
+
+def _with_part(
+    table: Table,
+    name: str,
+    part: str,
+    values: Array,
+    shown: NDArray[np.bool_],
+    info: ColumnInfo,
+) -> Table:
+    """Add a column beside a feature, null where there is nothing to show."""
+    column = pa.array(np.where(shown, values, np.nan), from_pandas=True)
+    return table.with_column(results.filled_name(name, part), column, info)
 
 
 def _with_values(table: Table, feature: Feature, values: Array, lost: NDArray[np.bool_]) -> Table:
@@ -151,8 +166,8 @@ def classify_table(model: Model, table: Table, scoring: Scoring | None = None) -
     """
     scoring = scoring or Scoring()
     scorer = scorer_of(model)
-    X, _, absent = features_of(model, table)
-    found = _score(scorer.without([model.names.index(name) for name in absent]), X, scoring)
+    cells, _, absent = cells_of(model, table)
+    found = _score(scorer.without([model.names.index(name) for name in absent]), cells, scoring)
     columns = _result_columns(scorer, found)
     names = [results.before_name(name) if name in columns else name for name in table.names]
     renamed = table.arrow.rename_columns(names)
@@ -173,13 +188,13 @@ def scorer_of(model: Model) -> Scorer:
     return model.scorer
 
 
-def _score(scorer: Scorer, X: Array, scoring: Scoring) -> Scores:
+def _score(scorer: Scorer, cells: Cells, scoring: Scoring) -> Scores:
     rng = np.random.default_rng(scoring.seed)
-    found = scorer.score(X, n_draws=scoring.n_draws, rng=rng)
+    found = scorer.score(cells, n_draws=scoring.n_draws, rng=rng)
     if not scoring.marginalize:
         return found
     return found._replace(
-        probabilities=scorer.probabilities(X, n_draws=scoring.marginalize, rng=rng)
+        probabilities=scorer.probabilities(cells, n_draws=scoring.marginalize, rng=rng)
     )
 
 

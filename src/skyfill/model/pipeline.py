@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,15 @@ from skyfill.classify.scorer import Scorer
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Constant, Identity, Margin
 
-# Files of format 2 hold a scorer; without one the format stays 1, which older versions read.
-FORMAT, PLAIN_FORMAT = 2, 1
+# Files of format 2 hold a scorer, files of format 3 limits or errors; a model without these keeps
+# the older format, which older versions read.
+FORMAT, SCORER_FORMAT, PLAIN_FORMAT = 3, 2, 1
+SIDES = ("lower", "upper")
 # Names of a scorer's arrays, and of its trees, start with these.
 SCORER, TREES = "scorer.", "scorer.forests."
 MARGINS: dict[str, type[Margin]] = {"ranks": Margin, "constant": Constant, "linear": Identity}
+# Arrays of the network that hold levels of its posteriors.
+LEVELS = ("calibration", "within_limits")
 _KINDS = {kind: name for name, kind in MARGINS.items()}
 
 
@@ -32,6 +36,44 @@ class Feature:
     unit: str | None = None
     ucd: str | None = None
     description: str | None = None
+
+
+class CellCounts(NamedTuple):
+    """How many cells of a column of the training table were what.
+
+    `noisy` cells are those of the `seen` ones that came with an error.
+    """
+
+    seen: int = 0
+    noisy: int = 0
+    limited: int = 0
+    unknown: int = 0
+
+
+@dataclass(frozen=True)
+class Detection:
+    """How a feature is detected: what its gaps and errors say.
+
+    Parameters
+    ----------
+    side : {"lower", "upper"}, optional
+        A value that was not detected is larger than its limit ("lower", as a magnitude), or
+        smaller ("upper", as a flux). None: gaps say nothing.
+    depth : float, optional
+        Limit of undetected and unmatched sources that have none of their own.
+    width : float
+        Over which the chance of a detection falls at the limit; 0 is a sharp edge.
+    errors : bool
+        Whether errors of seen values are used.
+    counts : CellCounts
+        Of the training table.
+    """
+
+    side: str | None = None
+    depth: float | None = None
+    width: float = 0.0
+    errors: bool = False
+    counts: CellCounts = CellCounts()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +90,15 @@ class Model:
         How it was made (`Provenance.to_json`, as an object).
     scorer : Scorer, optional
         What classifies rows, where the model was trained with labels.
+    detections : tuple of Detection
+        What gaps and errors of the features say; empty where limits and errors are not used.
     """
 
     features: tuple[Feature, ...]
     network: MixtureNetwork
     provenance: Mapping[str, Any]
     scorer: Scorer | None = None
+    detections: tuple[Detection, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,6 +113,8 @@ class Model:
         digest.update(json.dumps(facts["fits"], sort_keys=True).encode())
         if self.scorer is not None:
             digest.update(json.dumps(facts["scorer"], sort_keys=True).encode())
+        if self.detections:
+            digest.update(json.dumps(facts["detections"], sort_keys=True).encode())
         for name in sorted(arrays):
             digest.update(name.encode() + arrays[name].tobytes())
         return digest.hexdigest()[:16]
@@ -76,23 +123,39 @@ class Model:
 def facts_of(model: Model) -> dict[str, Any]:
     """Give what of a model is no array."""
     network = model.network
-    return {
-        "format": PLAIN_FORMAT if model.scorer is None else FORMAT,
+    facts = {
+        "format": _format(model),
         "features": [asdict(feature) for feature in model.features],
         "margins": [_KINDS[type(margin)] for margin in network.margins],
         "fits": [{"parents": fit.parents} for fit in network.fits],
         "provenance": dict(model.provenance),
-    } | ({} if model.scorer is None else {"scorer": model.scorer.facts()})
+    }
+    if model.scorer is not None:
+        facts["scorer"] = model.scorer.facts()
+    if model.detections:
+        facts["detections"] = [_detection_facts(each) for each in model.detections]
+    return facts
+
+
+def _format(model: Model) -> int:
+    if model.detections or model.network.within_limits is not None:
+        return FORMAT
+    return PLAIN_FORMAT if model.scorer is None else SCORER_FORMAT
+
+
+def _detection_facts(detection: Detection) -> dict[str, Any]:
+    return {**asdict(detection), "counts": detection.counts._asdict()}
 
 
 def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
     """Give the arrays of a model by name."""
-    arrays: dict[str, Any] = {"calibration": model.network.calibration}
-    if model.network.by_spread is not None:
-        arrays |= {f"by_spread.{k}": a for k, a in model.network.by_spread._asdict().items()}
-    for j, margin in enumerate(model.network.margins):
+    network = model.network
+    arrays: dict[str, Any] = {name: getattr(network, name) for name in LEVELS}
+    if network.by_spread is not None:
+        arrays |= {f"by_spread.{k}": a for k, a in network.by_spread._asdict().items()}
+    for j, margin in enumerate(network.margins):
         arrays |= {f"margins.{j}.x": margin.x, f"margins.{j}.z": margin.z}
-    for f, fit in enumerate(model.network.fits):
+    for f, fit in enumerate(network.fits):
         for name in ("weights", "means", "covs", "gap_rates"):
             arrays[f"fits.{f}.{name}"] = getattr(fit, name)
     if model.scorer is not None:

@@ -9,7 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.classify.scorer import Scorer
-from skyfill.model.pipeline import MARGINS, PLAIN_FORMAT, SCORER, Feature, Model
+from skyfill.model.pipeline import (
+    LEVELS,
+    MARGINS,
+    PLAIN_FORMAT,
+    SCORER,
+    SCORER_FORMAT,
+    SIDES,
+    CellCounts,
+    Detection,
+    Feature,
+    Model,
+)
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Constant, Margin
 from skyfill.network.mixture.mixture import Mixture
@@ -34,15 +45,35 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
     fits = tuple(
         _fit(arrays, f, len(names), fit["parents"], names) for f, fit in enumerate(facts["fits"])
     )
-    calibration = arrays.get("calibration")
+    calibration, within = (arrays.get(name) for name in LEVELS)
     if len(margins) != len(names) or not fits or len(set(names)) != len(names):
         raise ValueError("features, margins and fits do not belong together")
     if len({fit.gap_rates is None for fit in fits}) > 1:
         raise ValueError("gaps must be informative in all fits or in none")
-    if calibration is not None:
-        _check_levels(calibration, len(names))
-    network = MixtureNetwork(names, margins, fits, calibration, _by_spread(arrays, calibration))
-    return Model(features, network, facts["provenance"], _scorer(facts, arrays, network))
+    for levels in (calibration, within):
+        if levels is not None:
+            _check_levels(levels, len(names))
+    by_spread = _by_spread(arrays, calibration)
+    network = MixtureNetwork(names, margins, fits, calibration, by_spread, within)
+    detections = tuple(_detection(each) for each in facts.get("detections", ()))
+    if detections and len(detections) != len(names):
+        raise ValueError("features and detections do not belong together")
+    scorer = _scorer(facts, arrays, network)
+    return Model(features, network, facts["provenance"], scorer, detections)
+
+
+def _detection(facts: Mapping[str, Any]) -> Detection:
+    counts = CellCounts(**facts["counts"])
+    found = Detection(**{**facts, "counts": counts})
+    depth = 0.0 if found.depth is None else found.depth
+    numbers = (depth, found.width, *counts)
+    if not all(isinstance(x, int | float) and abs(x) <= MAX_VALUE for x in numbers):
+        raise ValueError("depths, widths and counts of cells must be finite numbers")
+    if found.side not in (None, *SIDES) or not isinstance(found.errors, bool):
+        raise ValueError(f"no side {found.side!r}; limits are {' or '.join(SIDES)}")
+    if min(found.width, *counts) < 0:
+        raise ValueError("widths and counts of cells must not be negative")
+    return found
 
 
 def _feature(facts: Mapping[str, Any]) -> Feature:
@@ -77,7 +108,8 @@ def _by_spread(
 def _scorer(
     facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], network: MixtureNetwork
 ) -> Scorer | None:
-    if facts["format"] == PLAIN_FORMAT:
+    is_optional = facts["format"] > SCORER_FORMAT and "scorer" not in facts
+    if facts["format"] == PLAIN_FORMAT or is_optional:
         return None
     mine = {k.removeprefix(SCORER): a for k, a in arrays.items() if k.startswith(SCORER)}
     return Scorer.from_arrays(facts["scorer"], mine, network)

@@ -18,6 +18,8 @@ NUMBERS = (ENTROPY, GAP_SHARE, OUTLIER_SCORE)
 _PROBABILITY, _BEFORE, _SD = "p_", "_was", "sd"
 # Probabilities of counterparts, not of classes.
 _OF_COUNTERPARTS = ("p_any", "p_i")
+# Beside a value seen with an error: what it would be without it, and how well that is known.
+DENOISED = ("denoised", "denoised_sd")
 _INFOS = {
     CLASS: ColumnInfo(None, "src.class", "Most probable class", Role.LABEL),
     ENTROPY: ColumnInfo("bit", "stat.param", "Entropy of the class probabilities"),
@@ -111,6 +113,32 @@ def filled_info(info: ColumnInfo, name: str, part: str) -> ColumnInfo:
     what = "Standard deviation" if part == _SD else part
     # All of them express its spread: none may be taken for a feature of its own.
     return ColumnInfo(info.unit, None, f"{what} of {name} where it was filled", Role.ERROR, name)
+
+
+def denoised_info(info: ColumnInfo, name: str, part: str) -> ColumnInfo:
+    """Describe a column of `DENOISED` beside a column whose own description is `info`."""
+    start = "Standard deviation of" if part == DENOISED[1] else "Mean of"
+    return ColumnInfo(info.unit, None, f"{start} {name} without its error", Role.ERROR, name)
+
+
+def is_filled_part(table: Table, column: str) -> bool:
+    """Whether a model wrote a column beside a filled or denoised one; see `filled_parts`.
+
+    Examples
+    --------
+    >>> mag, error = ColumnInfo("mag"), ColumnInfo("mag", role=Role.ERROR, of="J")
+    >>> info = {"J": mag, "J_sd": filled_info(mag, "J", "sd"), "e_J": error}
+    >>> table = Table.from_columns({name: [1.0] for name in info}, info=info)
+    >>> [is_filled_part(table, name) for name in table.names]
+    [False, True, False]
+    """
+    info = table.info(column)
+    name = str(info.of)
+    part = column.removeprefix(f"{name}_")
+    if info.role is not Role.ERROR or part == column or name not in table.names:
+        return False
+    describe = denoised_info if part in DENOISED else filled_info
+    return info == describe(table.info(name), name, part)
 
 
 def before_info(name: str) -> ColumnInfo:

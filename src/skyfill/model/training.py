@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from skyfill.catalog import Table
 from skyfill.classify.training_set import check_class_features, check_features, label_texts
+from skyfill.model.cells import cells_of, learn_detections
 from skyfill.model.pipeline import Feature, Model
-from skyfill.network import learn_mixture
+from skyfill.network import Cells, MixtureNetwork, learn_mixture
 from skyfill.network.mixture.learn import LearnedMixture
 
 
@@ -18,11 +20,33 @@ def train(
     *,
     provenance: Mapping[str, Any] | None = None,
     force: Sequence[str] = (),
+    limits: str = "auto",
+    errors: str = "auto",
     **options: Any,
 ) -> tuple[Model, LearnedMixture]:
     """Learn a model from columns of a table; `options` are those of `learn_mixture`.
 
-    Identifiers, positions, labels and reasons are refused unless `force` names them.
+    Parameters
+    ----------
+    table : Table
+        Columns of role `limit` and `error` and reasons of gaps tell what is known of the features
+        besides their values.
+    names : sequence of str
+        The features. Identifiers, positions, labels and reasons are refused.
+    provenance : mapping, optional
+    force : sequence of str
+        Columns to take although they would be refused.
+    limits : {"auto", "off"}
+        Use limits where the table states any, or never.
+    errors : {"auto", "on", "off"}
+        Use errors of values if their median square exceeds 1 % of the variance of some feature,
+        always, or never.
+    **options
+        Of `learn_mixture`.
+
+    Returns
+    -------
+    Model, LearnedMixture
 
     Examples
     --------
@@ -33,8 +57,24 @@ def train(
     ('J', 'K')
     """
     check_features(table, names, force)
-    learned = learn_mixture(table.numbers(*names), names, **options)
-    return Model(describe_features(table, names), learned.network, provenance or {}), learned
+    bare = untrained(table, names, limits=limits, errors=errors)
+    learned = learn_mixture(cells_of(bare, table)[0], names, **options)
+    return replace(bare, network=learned.network, provenance=provenance or {}), learned
+
+
+def untrained(
+    table: Table, names: Sequence[str], *, limits: str = "auto", errors: str = "auto"
+) -> Model:
+    """Give a model that knows what the columns of a table say, and has learned nothing else.
+
+    Examples
+    --------
+    >>> untrained(Table.from_columns({"J": [14.2, None]}), ["J"]).detections
+    ()
+    """
+    features = describe_features(table, names)
+    detections = learn_detections(table, features, limits=limits, errors=errors)
+    return Model(features, MixtureNetwork(tuple(names), (), ()), {}, detections=detections)
 
 
 def train_classifier(
@@ -45,6 +85,8 @@ def train_classifier(
     classifier: Any = None,
     provenance: Mapping[str, Any] | None = None,
     force: Sequence[str] = (),
+    limits: str = "auto",
+    errors: str = "auto",
 ) -> tuple[Model, Any]:
     """Learn a model that classifies, from columns of a table and a column of labels.
 
@@ -62,6 +104,8 @@ def train_classifier(
     provenance : mapping, optional
     force : sequence of str
         Columns to take although they would be refused.
+    limits, errors : str
+        As in `train`.
 
     Returns
     -------
@@ -86,9 +130,15 @@ def train_classifier(
 
     check_class_features(table, names, label, force)
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
-    fitted.fit(table.select(names), label_texts(table.column(label).to_pylist()))
-    scorer = fitted.scorer_
-    return Model(describe_features(table, names), scorer.network, provenance or {}, scorer), fitted
+    bare = untrained(table, names, limits=limits, errors=errors)
+    texts = label_texts(table.column(label).to_pylist())
+    fitted.fit(table.select(names), texts, **_known(cells_of(bare, table)[0]))
+    scorer, made = fitted.scorer_, provenance or {}
+    return replace(bare, network=scorer.network, provenance=made, scorer=scorer), fitted
+
+
+def _known(cells: Cells) -> dict[str, Any]:
+    return {name: getattr(cells, name) for name in ("lower", "upper", "errors")}
 
 
 def describe_features(table: Table, names: Sequence[str]) -> tuple[Feature, ...]:

@@ -102,6 +102,20 @@ class Cells:
         kept = {k: np.where(hidden, np.nan, v) for k, v in beside.items() if v is not None}
         return Cells(np.where(hidden, np.nan, self.values), **kept)
 
+    def measured(self, values: Array) -> Cells:
+        """Put values into gaps, as if they had been measured without an error.
+
+        Examples
+        --------
+        >>> cells = Cells([[17.1, np.nan]], lower=[[np.nan, 16.2]], errors=[[0.1, 0.2]])
+        >>> cells.measured(np.array([[17.1, 16.9]])).errors.tolist()
+        [[0.1, nan]]
+        """
+        if self.errors is None:
+            return Cells(values, self.lower, self.upper)
+        is_new = np.isnan(self.values) & ~np.isnan(values)
+        return Cells(values, self.lower, self.upper, np.where(is_new, np.nan, self.errors))
+
 
 def _beside(name: str, given: ArrayLike, values: Array) -> Array | None:
     """Check an array beside the values; None where it says nothing."""

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog import Provenance, Schema, Table, open_scan
 from skyfill.classify.prior import estimate_prior
-from skyfill.model import Model, Scoring, classify_table, features_of, scorer_of
+from skyfill.model import Model, Scoring, cells_of, classify_table, scorer_of
 from skyfill.model.results import CLASS, OUTLIER
 from skyfill.scale.ledger import Done
 from skyfill.scale.stream import BATCH_ROWS, Target, stream_file
@@ -81,7 +81,7 @@ def with_field_prior(model: Model, catalog: str | Path, schema: Schema | None = 
     scorer, rules, parts = scorer_of(model), schema or Schema(), []
     plain = replace(scorer, prior=scorer.shares)
     for table in _tables(catalog, rules):
-        parts.append(plain.probabilities(features_of(model, table)[0]))
+        parts.append(plain.probabilities(cells_of(model, table)[0]))
         if sum(map(len, parts)) >= PRIOR_ROWS:
             break
     P = np.concatenate(parts) if parts else np.empty((0, len(scorer.classes)))

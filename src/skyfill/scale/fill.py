@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -51,8 +51,7 @@ def fill_file(
     job = {"model": model.identifier, "extras": asdict(extras)}
 
     def score(table: Table, place: int) -> Table:
-        mine = Extras(extras.quantiles, extras.n_draws, extras.seed + place)
-        return fill_table(model, table, mine)
+        return fill_table(model, table, replace(extras, seed=extras.seed + place))
 
     def count(table: Table) -> dict[str, int]:
         gaps = (table.reasons(name) for name in model.names)

@@ -45,8 +45,8 @@ class Filling:
 
     def __call__(self, model: Model, table: Table, place: int) -> Table:
         """Fill a batch as `fill_table` does."""
-        mine = self.extras
-        return fill_table(model, table, Extras(mine.quantiles, mine.n_draws, mine.seed + place))
+        extras = self.extras
+        return fill_table(model, table, replace(extras, seed=extras.seed + place))
 
 
 @dataclass(frozen=True)
