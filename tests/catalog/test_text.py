@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from skyfill.catalog import Table, read_batches, read_table, write_table
+from skyfill.catalog import Schema, Table, read_batches, read_table, write_table
 from skyfill.errors import CatalogError
 
 
@@ -118,3 +118,65 @@ def test_content_decides_before_the_extension(tmp_path):
     write_table(Table.from_columns({"J": [1]}), tmp_path / "t.parquet")
     (tmp_path / "t.parquet").rename(tmp_path / "t.csv")
     assert read_table(tmp_path / "t.csv").column("J").to_pylist() == [1]
+
+
+def write_rows(folder, suffix, *rows):
+    path, between = folder / f"stars.{suffix}", {"csv": ",", "txt": " "}[suffix]
+    path.write_text("".join(f"{between.join(row)}\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "txt"])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ("82.1", "82.10", "82.100"),
+        ("7E400", "7E401"),
+        ("1e5", "100000"),
+        ("007", "7"),
+        ("+7", "7"),
+        ("0.1", "2"),
+        ("12345678901234567890123", "1"),
+        ("True", "False"),
+    ],
+)
+def test_identifiers_of_plain_text_stay_as_they_are_written(tmp_path, suffix, cells):
+    path = write_rows(tmp_path, suffix, ("star_id", "V"), *((cell, "1.5") for cell in cells))
+    table = read_table(path)
+    assert table.column("star_id").to_pylist() == list(cells)
+    assert table.column("V").to_pylist() == [1.5] * len(cells)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "txt"])
+def test_whole_numbers_that_are_written_the_same_may_be_identifiers(tmp_path, suffix):
+    path, gap = tmp_path / f"stars.{suffix}", "," if suffix == "csv" else " "
+    cells = ("0", "-7", "9223372036854775807")
+    path.write_text(
+        "".join(f"{gap.join(row)}\n" for row in [("star_id", "V"), *((c, "1.5") for c in cells)])
+    )
+    assert read_table(path).column("star_id").to_pylist() == [int(cell) for cell in cells]
+
+
+def test_a_number_too_large_for_a_float_is_no_infinity(tmp_path):
+    path = tmp_path / "stars.csv"
+    path.write_text("star,V\n7E400,1\n7E401,inf\n")
+    table = read_table(path)
+    assert table.column("star").to_pylist() == ["7E400", "7E401"]
+    assert table.column("V").type == "double"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "txt"])
+def test_the_user_says_which_columns_are_text_or_identifiers(tmp_path, suffix):
+    path = write_rows(tmp_path, suffix, ("star", "id"), ("82.10", "5"), ("82.1", "6"))
+    assert read_table(path).column("star").to_pylist() == [82.1, 82.1]
+    for how in (
+        {"identifiers": ["star"]},
+        {"schema": Schema.from_options(text=["star"])},
+        {"schema": Schema.from_options(roles=["star=identifier"])},
+        {"schema": Schema.from_toml("columns.star.text = true")},
+    ):
+        assert read_table(path, **how).column("star").to_pylist() == ["82.10", "82.1"]
+    words = read_table(path, schema=Schema.from_options(text=["id"])).column("id")
+    assert words.to_pylist() == ["5", "6"]
+    numbers = Schema.from_toml('columns.star = {role = "identifier", text = false}')
+    assert read_table(path, schema=numbers).column("star").to_pylist() == [82.1, 82.1]

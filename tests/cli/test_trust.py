@@ -1,5 +1,6 @@
 """What docs/trust.md promises of the commands: no input is lost, no column is replaced unasked."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from skyfill.catalog import Table, write_table
+from skyfill.catalog import Table, read_table, write_table
 from skyfill.cli import main
 
 MODEL = Path(__file__).parent.parent / "model_files" / "version-2.skyfill"
@@ -96,3 +97,24 @@ def test_two_outputs_that_some_disks_take_for_one_are_refused(here):
     words = "match t.parquet u.csv --probability --all Out.csv -o out.csv"
     refused(run(*words.split()), "written twice")
     assert not list(Path().glob("[oO]ut.csv"))
+
+
+def test_identifiers_of_plain_csv_files_are_joined_as_they_are_written(here):
+    Path("a.csv").write_text("star,V,n\n82.1,1,5\n82.10,2,6\n82.100,3,7\n")
+    Path("b.csv").write_text("star,J\n82.10,12.5\n82.1,11.5\n")
+    said = run("match", "a.csv", "b.csv", "--id", "b=star", "--text", "base=n", "-o", "ab.csv")
+    assert said.exit_code == 0, said.output
+    found = read_table("ab.csv")
+    assert found.column("star").to_pylist() == ["82.1", "82.10", "82.100"]
+    assert found.column("J_b").to_pylist() == [11.5, 12.5, None]
+    assert found.column("n").to_pylist() == ["5", "6", "7"]
+
+
+def test_inspect_shows_which_columns_stay_text(here):
+    Path("a.csv").write_text("star,V\n82.1,1\n82.10,2\n")
+    kinds = [
+        {column["name"]: column["type"] for column in json.loads(said.stdout)["columns"]}
+        for said in (run("inspect", "a.csv", *more, "--json") for more in ([], ["--text", "star"]))
+    ]
+    assert [each["star"] for each in kinds] == ["double", "string"]
+    refused(run("inspect", "a.csv", "--text", "sta"), "'sta'", "'star'")

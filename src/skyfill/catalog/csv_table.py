@@ -17,9 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
+from skyfill.catalog.column_info import Role
 from skyfill.catalog.ecsv_header import TextHeader, header_lines, read_header
 from skyfill.catalog.file_io import open_bytes
 from skyfill.catalog.format_contract import BatchWriter, Scan, chosen, sliced
+from skyfill.catalog.roles import is_identifier_name
+from skyfill.catalog.schema import Schema
 from skyfill.errors import CatalogError
 
 KIND = "CSV table"
@@ -29,11 +32,16 @@ NULL_WORDS = ("", "nan", "NaN", "NAN", "NA", "N/A", "n/a", "null", "NULL", "None
 _BOOLEAN_WORDS = ("True", "False", "true", "false", "TRUE", "FALSE")
 
 
-def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
-    """Open a CSV or ECSV file."""
+def scan(
+    path: Path,
+    columns: Sequence[str] | None,
+    batch_rows: int,
+    rules: Schema | None = None,
+) -> Scan:
+    """Open a CSV or ECSV file; `rules` say which columns of a plain file are text."""
     with open_bytes(path) as stream:
         header = read_header(stream)
-    fields = header.fields or _inferred(path, header)
+    fields = header.fields or _inferred(path, header, rules or Schema())
     kept = [fields[header.names.index(name)] for name in chosen(header.names, columns)]
     schema = pa.schema(kept, metadata=header.schema_metadata)
     return Scan(schema, _batches(path, header, schema, batch_rows))
@@ -71,10 +79,10 @@ def _check_storable(column: pa.Field) -> None:
         )
 
 
-def _inferred(path: Path, header: TextHeader) -> tuple[pa.Field, ...]:
+def _inferred(path: Path, header: TextHeader, rules: Schema) -> tuple[pa.Field, ...]:
     words = [pa.field(name, pa.string()) for name in header.names]
     rows = _rows(path, header, pv.ConvertOptions(column_types=words))
-    types = infer_types(rows, len(words))
+    types = infer_types(rows, [allowed_kinds(name, rules) for name in header.names])
     return tuple(pa.field(name, kind) for name, kind in zip(header.names, types, strict=True))
 
 
@@ -177,28 +185,52 @@ def _universal(lines: IO[str]) -> Iterator[str]:
         yield line.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
 
 
-def infer_types(batches: Iterable[pa.RecordBatch], n_columns: int) -> list[pa.DataType]:
-    """Find the narrowest type that holds every cell, for each column of text.
+def allowed_kinds(name: str, rules: Schema) -> set[str]:
+    """Name the kinds of cells that a column may have, by its name and what the user says of it.
 
-    Integers with a leading zero or beyond 64 bits are identifiers, and remain text. A column
-    without any value is float64. Dates remain text.
+    A column that is named or declared as an identifier holds text, or whole numbers that are
+    written exactly as they stand in the file: 82.1 and 82.10 are two stars.
 
     Examples
     --------
-    >>> batch = pa.RecordBatch.from_pydict({"n": ["1", "nan"], "x": ["1", ".5"], "id": ["01", "2"]})
-    >>> infer_types([batch], 3)
+    >>> sorted(allowed_kinds("star_id", Schema()))
+    ['exact', 'exact unsigned', 'text']
+    """
+    facts = rules.facts(name)
+    is_identifier = facts.get("role") is Role.IDENTIFIER or is_identifier_name(name)
+    if facts.get("text", False):
+        return {"text"}
+    return _EXACT if is_identifier and facts.get("text", True) else set(_FITS) - _EXACT | {"text"}
+
+
+def infer_types(batches: Iterable[pa.RecordBatch], kinds: Sequence[set[str]]) -> list[pa.DataType]:
+    """Find the narrowest type that holds every cell, for each column of text.
+
+    Integers with a leading zero or beyond 64 bits are identifiers, and remain text; so do numbers
+    too large for a float64. A column without any value is float64, unless it may only be text.
+    Dates remain text.
+
+    Parameters
+    ----------
+    kinds : sequence of set of str
+        See `allowed_kinds`.
+
+    Examples
+    --------
+    >>> batch = pa.RecordBatch.from_pydict({"n": ["1", "nan"], "x": ["1", ".5"], "k": ["01", "2"]})
+    >>> infer_types([batch], [allowed_kinds(name, Schema()) for name in "nxk"])
     [DataType(int64), DataType(double), DataType(string)]
     """
-    fitting = [set(_FITS) for _ in range(n_columns)]
-    empty = [True] * n_columns
+    fitting = [set(allowed) for allowed in kinds]
+    empty = [allowed != {"text"} for allowed in kinds]
     for batch in batches:
         for k, cells in enumerate(batch.columns):
-            if fitting[k] == {"text"}:
+            if fitting[k] == {"text"} and not empty[k]:
                 continue
             seen = _seen(cells)
             empty[k] = empty[k] and len(seen) == 0
             fitting[k] = {name for name in fitting[k] if _FITS[name](seen)}
-    return [pa.float64() if empty[k] else _narrowest(fitting[k]) for k in range(n_columns)]
+    return [pa.float64() if empty[k] else _narrowest(fitting[k]) for k in range(len(kinds))]
 
 
 def _narrowest(fitting: set[str]) -> pa.DataType:
@@ -224,12 +256,29 @@ def _is_integer(cells: pa.Array, *, kind: pa.DataType) -> bool:
     )
 
 
+def _is_exact(cells: pa.Array, *, kind: pa.DataType) -> bool:
+    """Whether the numbers of the cells are written as the cells are."""
+    return not _some(pc.invert(pc.match_substring_regex(cells, "^(0|-?[1-9][0-9]*)$"))) and (
+        _castable(cells, kind=kind)
+    )
+
+
+def _is_float(cells: pa.Array) -> bool:
+    """Whether the cells are numbers, none of which is too large: 7E400 is no infinity."""
+    if not _castable(cells, kind=pa.float64()):
+        return False
+    digits = pc.match_substring_regex(cells, "[0-9]")
+    return not _some(pc.and_(digits, pc.is_inf(cells.cast(pa.float64()))))
+
+
 def _some(mask: pa.Array) -> bool:
     return bool(pc.any(mask).as_py())
 
 
 # From narrow to wide. A code is all digits, some of which would be lost in a number.
 _TYPES = {
+    "exact": pa.int64(),
+    "exact unsigned": pa.uint64(),
     "boolean": pa.bool_(),
     "integer": pa.int64(),
     "unsigned": pa.uint64(),
@@ -238,12 +287,15 @@ _TYPES = {
     "text": pa.string(),
 }
 _FITS: dict[str, Callable[[pa.Array], bool]] = {
+    "exact": partial(_is_exact, kind=pa.int64()),
+    "exact unsigned": partial(_is_exact, kind=pa.uint64()),
     "boolean": lambda cells: (
         not _some(pc.invert(pc.is_in(cells, value_set=pa.array(_BOOLEAN_WORDS))))
     ),
     "integer": partial(_is_integer, kind=pa.int64()),
     "unsigned": partial(_is_integer, kind=pa.uint64()),
     "code": lambda cells: not _some(pc.invert(pc.match_substring_regex(cells, "^[+-]?[0-9]+$"))),
-    "float": partial(_castable, kind=pa.float64()),
+    "float": _is_float,
     "text": lambda cells: True,
 }
+_EXACT = {"exact", "exact unsigned", "text"}

@@ -109,7 +109,7 @@ def inspect_file(path: str | Path, schema: Schema | None = None) -> Inspection:
     'columns.J.sentinels = [99.999]'
     """
     rules = schema or Schema()
-    scan = open_scan(path)
+    scan = open_scan(path, rules=rules)
     empty = Table(scan.schema.empty_table())
     rules.check(empty.names)
     table = rules.apply(empty)

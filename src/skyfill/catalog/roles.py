@@ -63,6 +63,17 @@ def guess_roles(schema: pa.Schema) -> dict[str, Guess]:
     return {name: guess for name, guess in guesses.items() if guess}
 
 
+def is_identifier_name(name: str) -> bool:
+    """Whether a column is named like an identifier.
+
+    Examples
+    --------
+    >>> is_identifier_name("source_id"), is_identifier_name("Jmag")
+    (True, False)
+    """
+    return _IDENTIFIER.fullmatch(name) is not None
+
+
 def with_guessed_roles(table: Table) -> Table:
     """Set the roles that `guess_roles` finds; existing roles are kept.
 

@@ -16,7 +16,8 @@ from skyfill.catalog.table import Table, nearest
 from skyfill.catalog.units import in_unit
 from skyfill.errors import CatalogError
 
-_KEYS = {*ColumnInfo.__dataclass_fields__, "sentinels", "convert"}
+_KEYS = {*ColumnInfo.__dataclass_fields__, "sentinels", "convert", "text"}
+_KINDS = {"sentinels": (list, "a list"), "text": (bool, "true or false")}
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,9 @@ class Rule:
     patterns : tuple of str
         Names of columns, or shell patterns such as ``*mag``.
     facts : mapping
-        `unit`, `ucd`, `description`, `role`, `of`, `sentinels`, and `convert`, the unit to which
-        the column is converted.
+        `unit`, `ucd`, `description`, `role`, `of`, `sentinels`, `convert`, the unit to which
+        the column is converted, and `text`: whether a plain text file holds words there, not
+        numbers.
     is_column : bool
         Whether the rule names one column, which must exist.
     """
@@ -81,16 +83,23 @@ class Schema:
         columns, surveys = _tables(content, "columns"), _tables(content, "survey")
         rules = [_rule(("*",), content, "the file")]
         for name, facts in surveys.items():
-            patterns = facts.pop("columns", ["*"])
-            rules.append(_rule(tuple(patterns), facts, f"survey {name}"))
+            place = f"survey {name}"
+            rules.append(_rule(_patterns(facts.pop("columns", ["*"]), place), facts, place))
         rules += [_rule((n,), f, f"column {n!r}", is_column=True) for n, f in columns.items()]
         return cls(tuple(rule for rule in rules if rule.facts))
 
     @classmethod
     def from_options(
-        cls, *, roles: Iterable[str] = (), units: Iterable[str] = (), sentinels: Iterable[str] = ()
+        cls,
+        *,
+        roles: Iterable[str] = (),
+        units: Iterable[str] = (),
+        sentinels: Iterable[str] = (),
+        text: Iterable[str] = (),
     ) -> "Schema":
         """Read options of the form ``COLUMN=VALUE``; sentinels are separated by commas.
+
+        `text` names columns that stay text.
 
         Examples
         --------
@@ -105,7 +114,7 @@ class Schema:
                 raise CatalogError(f"option {option!r} is not of the form COLUMN=VALUE")
             value = _sentinel_list(word) if key == "sentinels" else word
             rules.append(_rule((name,), {key: value}, f"column {name!r}", is_column=True))
-        return cls(tuple(rules))
+        return cls((*rules, *(Rule((name,), {"text": True}, is_column=True) for name in text)))
 
     def __add__(self, other: "Schema") -> "Schema":
         return Schema(self.rules + other.rules)
@@ -178,15 +187,25 @@ def _tables(content: dict[str, Any], key: str) -> dict[str, dict[str, Any]]:
     return {name: dict(facts) for name, facts in found.items()}
 
 
+def _patterns(found: Any, place: str) -> tuple[str, ...]:
+    """Check names of columns; a single word would be taken for a list of its letters."""
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise CatalogError(
+            f"{place} in the schema: columns must be a list of names or patterns, such as "
+            f'["*mag"], not {found!r}'
+        )
+    return tuple(found)
+
+
 def _rule(
     patterns: tuple[str, ...], facts: Mapping[str, Any], place: str, *, is_column: bool = False
 ) -> Rule:
     for key, value in facts.items():
         if key not in _KEYS:
             raise CatalogError(f"{place} in the schema: no key {key!r}; {nearest(key, _KEYS)}")
-        expected = list if key == "sentinels" else str
+        expected, words = _KINDS.get(key, (str, "text"))
         if not isinstance(value, expected):
-            raise CatalogError(f"{place} in the schema: {key} must be a {expected.__name__}")
+            raise CatalogError(f"{place} in the schema: {key} must be {words}, not {value!r}")
     if "role" in facts:
         facts = {**facts, "role": as_role(facts["role"])}
     return Rule(patterns, facts, is_column)

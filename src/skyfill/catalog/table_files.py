@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from skyfill.catalog.arrays import normalized
+from skyfill.catalog.column_info import Role
 from skyfill.catalog.file_io import first_bytes, open_atomic, reading
 from skyfill.catalog.format_contract import BatchWriter, Scan, plain_scan
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
@@ -28,6 +28,8 @@ _MODULES = {
     "csv": "skyfill.catalog.csv_table",
     "whitespace": "skyfill.catalog.whitespace_table",
 }
+# Formats that need not state the types of columns.
+_UNTYPED = ("csv", "whitespace")
 _EXTENSIONS = {
     "parquet": (".parquet", ".parq", ".pq"),
     "fits": (".fits", ".fit", ".fts"),
@@ -42,6 +44,7 @@ def read_table(
     *,
     columns: Sequence[str] | None = None,
     schema: str | Path | Schema | None = None,
+    identifiers: Sequence[str] = (),
 ) -> Table:
     r"""Read a table from Parquet, FITS, VOTable, ECSV, CSV or text separated by blanks.
 
@@ -53,6 +56,9 @@ def read_table(
         Read only these; for Parquet and FITS the others stay on disk.
     schema : path or Schema, optional
         Roles, units and sentinels to apply: a TOML file or the result of `read_schema`.
+    identifiers : sequence of str
+        Columns that are used as identifiers, besides those that are named so: in a plain text
+        file they stay text, unless whole numbers are written exactly as in the file.
 
     Returns
     -------
@@ -68,9 +74,13 @@ def read_table(
     >>> read_table(path).arrow.to_pydict()
     {'id': ['007', '008'], 'J': [14.2, None]}
     """
-    scan = open_scan(path, columns=columns, batch_rows=_TABLE_ROWS)
+    rules = Schema() if schema is None else as_schema(schema)
+    used = Schema.from_options(roles=[f"{name}={Role.IDENTIFIER}" for name in identifiers])
+    scan = open_scan(path, columns=columns, batch_rows=_TABLE_ROWS, rules=used + rules)
     table = Table(pa.Table.from_batches(scan.batches, schema=scan.schema))
-    return table if schema is None else _with_schema(table, schema, columns)
+    if columns is None:
+        rules.check(table.names)
+    return rules.apply(table)
 
 
 def read_batches(
@@ -92,17 +102,19 @@ def read_batches(
     return open_scan(path, columns=columns, batch_rows=batch_rows).batches
 
 
-def _with_schema(table: Table, schema: str | Path | Schema, columns: Any) -> Table:
-    rules = as_schema(schema)
-    if columns is None:
-        rules.check(table.names)
-    return rules.apply(table)
-
-
 def open_scan(
-    path: str | Path, *, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
+    path: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    batch_rows: int = BATCH_ROWS,
+    rules: Schema | None = None,
 ) -> Scan:
     """Open a table to read it once, in batches; their schema is known before the first.
+
+    Parameters
+    ----------
+    rules : Schema, optional
+        Which columns of a plain text file stay text. They are not applied here.
 
     Examples
     --------
@@ -115,9 +127,11 @@ def open_scan(
     path = Path(path)
     if batch_rows < 1:
         raise CatalogError(f"a batch of {batch_rows} rows is too small; ask for at least one row")
-    module = import_module(_MODULES[format_of(path)])
+    kind = format_of(path)
+    module = import_module(_MODULES[kind])
+    more = [rules] if rules and kind in _UNTYPED else []
     with reading(path, module.KIND):
-        return plain_scan(path, module.KIND, module.scan(path, columns, batch_rows))
+        return plain_scan(path, module.KIND, module.scan(path, columns, batch_rows, *more))
 
 
 def write_table(

@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 import numpy as np
 import pyarrow as pa
@@ -61,11 +62,33 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
 def _first_table(stream: Any) -> Any:
     from astropy.io import votable
 
+    _refuse_references(stream)
     file = votable.parse(stream, verify="ignore")
     table = next(file.iter_tables(), None)
     if table is None or not table.fields:
         raise CatalogError("the VOTable holds no table with columns")
     return table
+
+
+def _refuse_references(stream: Any) -> None:
+    """Refuse rows that are in another file or on another machine: astropy would fetch them."""
+
+    def check(tag: str, attributes: dict[str, str]) -> None:
+        href = {_local(name): word for name, word in attributes.items()}.get("href")
+        if _local(tag) == "stream" and href is not None:
+            raise CatalogError(
+                f"its rows are not in the file but at {href!r}, which is not fetched; fetch it "
+                "yourself and read that file"
+            )
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = check
+    parser.ParseFile(stream)
+    stream.seek(0)
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2].lower()
 
 
 def _column_facts(table: Any) -> list[dict[str, str]]:

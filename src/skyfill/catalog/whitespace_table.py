@@ -9,15 +9,22 @@ import pyarrow as pa
 
 from skyfill.catalog.arrays import is_number, to_arrow
 from skyfill.catalog.column_info import ColumnInfo, described
+from skyfill.catalog.csv_table import allowed_kinds, infer_types
 from skyfill.catalog.file_io import open_bytes
 from skyfill.catalog.format_contract import Scan, chosen, sliced
+from skyfill.catalog.schema import Schema
 from skyfill.errors import CatalogError
 
 KIND = "text table"
 
 
-def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
-    """Read a whole text table; return it in batches."""
+def scan(
+    path: Path,
+    columns: Sequence[str] | None,
+    batch_rows: int,
+    rules: Schema | None = None,
+) -> Scan:
+    """Read a whole text table; return it in batches. Identifiers stay text as in a CSV file."""
     from astropy.io import ascii as tables
 
     with open_bytes(path) as stream:
@@ -28,7 +35,17 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
     lines = (text if layout in ("cds", "ipac") else text.replace("\t", " ")).splitlines()
     found = tables.read(lines, format=layout, guess=False)
     names = chosen(found.colnames, columns)
+    typed = layout in ("cds", "ipac")
+    kinds = {} if typed else {name: allowed_kinds(name, rules or Schema()) for name in names}
+    exact = [name for name, kind in kinds.items() if "float" not in kind]
+    if exact:
+        as_text = {name: [tables.convert_numpy(str)] for name in exact}
+        found = tables.read(lines, format=layout, guess=False, converters=as_text)
     arrays = [_column(found[name]) for name in names]
+    arrays = [
+        _narrowed(array, kinds[name]) if name in exact else array
+        for name, array in zip(names, arrays, strict=True)
+    ]
     fields = [
         described(pa.field(name, array.type), _info(found[name]))
         for name, array in zip(names, arrays, strict=True)
@@ -58,6 +75,12 @@ def _plain_layout(lines: list[str]) -> str:
 
 def _column(column: Any) -> pa.Array:
     return to_arrow(column.data if hasattr(column, "mask") else np.asarray(column))
+
+
+def _narrowed(cells: pa.Array, kinds: set[str]) -> pa.Array:
+    """Turn text into whole numbers where these are written the same."""
+    (kind,) = infer_types([pa.RecordBatch.from_arrays([cells], ["cells"])], [kinds])
+    return cells.cast(kind) if pa.types.is_integer(kind) else cells
 
 
 def _info(column: Any) -> ColumnInfo:

@@ -96,10 +96,11 @@ def _gather(given: Mapping[str, Any]) -> tuple[Selection, list[Search]]:
     """Read the results once, in bounded memory whatever the size of the catalogue."""
     import pyarrow as pa
 
-    from skyfill.catalog import Table, open_scan
+    from skyfill.catalog import Schema, Table, open_scan
     from skyfill.report.candidates import Selection
 
-    scan = open_scan(given["results"])
+    used = Schema.from_options(roles=[f"{name}=identifier" for name in _used(given)])
+    scan = open_scan(given["results"], rules=used)
     empty = Table(scan.schema.empty_table())
     selection = Selection(given["name"], given["least"])
     selection.add(empty)
@@ -112,6 +113,10 @@ def _gather(given: Mapping[str, Any]) -> tuple[Selection, list[Search]]:
     return selection, searches
 
 
+def _used(given: Mapping[str, Any]) -> tuple[str, ...]:
+    return (given["key"],) if given["key"] else ()
+
+
 def _searches(results: Table, given: Mapping[str, Any]) -> list[Search]:
     from skyfill.catalog import read_table
     from skyfill.errors import CatalogError
@@ -121,7 +126,7 @@ def _searches(results: Table, given: Mapping[str, Any]) -> list[Search]:
     where = _positions(given["positions"], names)
     lists, searches = [], []
     for path, name in zip(given["lists"], names, strict=True):
-        table = read_table(path)
+        table = read_table(path, identifiers=_used(given))
         try:
             key = choose_key(results, table, given["key"])
             lists.append(Published(name, table, key, where.get(name)))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     metavar="COLUMN=VALUE[,VALUE...]",
     help="Declare values that mean a gap.",
 )
+@shared.text()
 @shared.as_json("everything")
 def command(
     *,
@@ -44,6 +45,7 @@ def command(
     roles: tuple[str, ...],
     units: tuple[str, ...],
     sentinels: tuple[str, ...],
+    text: str | None,
     as_json: bool,
 ) -> None:
     """List the columns of FILE: type, role, unit, gaps, range, suspicious values.
@@ -54,7 +56,8 @@ def command(
     from skyfill.catalog import Schema, inspect_file, read_schema
 
     schema = read_schema(schema_file) if schema_file else Schema()
-    schema += Schema.from_options(roles=roles, units=units, sentinels=sentinels)
+    words = shared.words_of(text)
+    schema += Schema.from_options(roles=roles, units=units, sentinels=sentinels, text=words)
     with stages(f"reading {file}"):
         found = inspect_file(file, schema)
     if as_json:

@@ -20,6 +20,7 @@ from skyfill.cli.options import (
     named_values,
     radii_of,
     survey_names,
+    words_of,
     year,
 )
 from skyfill.cli.terminal import note, warn
@@ -90,6 +91,7 @@ FAR_ARCSEC = 3600.0
     metavar="NAME=FILE",
     help="TOML file with roles, units and sentinels of a survey or `base`.",
 )
+@click.option("--text", multiple=True, metavar="NAME=COLUMN,...", help=shared.TEXT_HELP)
 @click.option(
     "--controls",
     type=click.IntRange(min=0),
@@ -157,7 +159,7 @@ def _match_tables(
 
 def _read(options: Mapping[str, Any]) -> "list[Survey]":
     """Read the base and the surveys, each with its own options."""
-    from skyfill.catalog import read_table
+    from skyfill.catalog import Schema, read_schema, read_table
     from skyfill.sky import PositionColumns, Survey, read_footprint
 
     names = [BASE, *survey_names(options["others"], options["name"])]
@@ -167,11 +169,17 @@ def _read(options: Mapping[str, Any]) -> "list[Survey]":
     epochs = named_values(options["epoch"], names, "--epoch", year)
     footprints = named_values(options["footprint"], names[1:], "--footprint", read_footprint)
     keys = named_values(options["keys"], names[1:], "--id", str)
-    schemas = named_values(options["schema"], names, "--schema", str)
+    schemas = named_values(options["schema"], names, "--schema", read_schema)
+    texts = named_values(options["text"], names, "--text", words_of)
+    rules = {
+        name: schemas.get(name, Schema()) + Schema.from_options(text=texts.get(name, ()))
+        for name in names
+    }
+    used = {BASE: tuple(keys.values()), **{name: (key,) for name, key in keys.items()}}
     return [
         Survey(
             name,
-            read_table(path, schema=schemas.get(name)),
+            read_table(path, schema=rules[name], identifiers=used.get(name, ())),
             radius,
             position=columns.get(name),
             epoch=epochs.get(name),

@@ -26,6 +26,7 @@ NOT_FOR_HATS = {
     "footprint": "objects outside a footprint are not told apart in HATS catalogues",
     "keys": "HATS catalogues are matched by position",
     "schema": "the columns of a HATS catalogue are described in it",
+    "text": "the columns of a HATS catalogue have types",
     "controls": "chance matches are estimated on whole tables",
 }
 

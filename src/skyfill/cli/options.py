@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from skyfill.errors import CatalogError
+
+if TYPE_CHECKING:
+    from skyfill.catalog import Schema
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Option = Callable[[Decorated], Decorated]
@@ -19,6 +22,7 @@ Value = TypeVar("Value")
 HATS = "hats://"
 BASE = "base"
 DEFAULT_RADIUS = 1.5
+TEXT_HELP = "Columns of plain text files that stay text although they look like numbers."
 # The name of a config file is left out: its options are written as if they had been typed.
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
 
@@ -59,6 +63,24 @@ def output(
 def schema() -> Option[Any]:
     """Declare columns: --schema."""
     return click.option("--schema", type=FILE, help="TOML file with roles, units and sentinels.")
+
+
+def text() -> Option[Any]:
+    """Columns that are words, not numbers: --text."""
+    return click.option("--text", metavar="COLUMN,...", help=TEXT_HELP)
+
+
+def rules_of(options: Mapping[str, Any]) -> Schema:
+    """Give what --schema and --text declare about the columns."""
+    from skyfill.catalog import Schema, read_schema
+
+    declared = read_schema(options["schema"]) if options["schema"] else Schema()
+    return declared + Schema.from_options(text=words_of(options["text"]))
+
+
+def words_of(text: str | None) -> tuple[str, ...]:
+    """Split words with commas between them."""
+    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 
 def seed(help_text: str = "Seed for all random numbers.") -> Option[Any]:

@@ -37,6 +37,7 @@ FITS, CLASS_FITS = 8, 3
     "--label", metavar="COLUMN", help="Column of the classes: the model can then classify."
 )
 @shared.schema()
+@shared.text()
 @click.option("--components", metavar="N|auto", default="auto", show_default=True)
 @click.option(
     "--arcs",
@@ -95,7 +96,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     of role limit and error, and reasons of gaps, tell what is known besides the values. Out of
     core all rows count, but memory holds few of them; on a cluster the workers share them.
     """
-    from skyfill.catalog import Provenance, Schema, read_schema
+    from skyfill.catalog import Provenance
     from skyfill.cli.train_large import Place, choose_place, kept_steps
     from skyfill.model import save_model
     from skyfill.scale.dispatch import input_files
@@ -104,7 +105,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         _refuse_class_options(options)
     options["fits"] = options["fits"] or (CLASS_FITS if options["label"] else FITS)
     place = choose_place(options)
-    rules = read_schema(options["schema"]) if options["schema"] else Schema()
+    rules = shared.rules_of(options)
     table = _table(options["catalog"], rules, with_rows=place is Place.MEMORY)
     names, guessed = _features(table, options)
     note(f"features{' (guessed)' if guessed else ''}: {', '.join(names)}")
@@ -165,7 +166,7 @@ def _fitting(options: dict[str, Any]) -> dict[str, Any]:
     """Give the options of `skyfill.model.train`."""
     return {
         "provenance": options["made"],
-        "force": _words(options["force"]),
+        "force": shared.words_of(options["force"]),
         "n_components": _components(options["components"]),
         "arcs": options["arcs"],
         "gaps": options["gaps"] or "ignorable",
@@ -195,7 +196,7 @@ def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]
         options["label"],
         classifier=_classifier(options),
         provenance=options["made"],
-        force=_words(options["force"]),
+        force=shared.words_of(options["force"]),
         limits=options["limits"],
         errors=options["errors"],
     )
@@ -250,16 +251,12 @@ def _refuse_class_options(options: dict[str, Any]) -> None:
             )
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
 def _features(table: Table, options: dict[str, Any]) -> tuple[tuple[str, ...], bool]:
     """Columns asked for, or of role feature; guessed roles only where no role is set."""
     from skyfill.catalog import Role, with_guessed_roles
     from skyfill.errors import CatalogError
 
-    asked, label = _words(options["features"] or ""), options["label"]
+    asked, label = shared.words_of(options["features"]), options["label"]
     for name in (*asked, *((label,) if label else ())):
         table.column(name)
     names = asked or table.names_with(Role.FEATURE)
