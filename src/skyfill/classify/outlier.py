@@ -28,6 +28,8 @@ LEAST_SPREAD = 0.1
 # further out lie outside the range of the training set and would hide all outliers.
 TAIL = 0.995
 FLAGGED = 1e-3
+# No part of a log-likelihood comes near this; sums of such parts are finite.
+MAX_PART = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,5 +163,9 @@ def check_rule(rule: OutlierRule, p: int) -> None:
     parts: Sequence[Array] = (rule.center, rule.spread)
     if any(part.shape != (p + 1,) for part in parts) or rule.surprise.ndim != 1:
         raise ValueError("the outlier rule does not fit the features")
-    if len(rule.surprise) < 2 or (np.diff(rule.surprise) < 0).any():
+    if not all((np.abs(part) <= MAX_PART).all() for part in (*parts, rule.surprise)):
+        raise ValueError(f"the outlier rule has parts beyond {MAX_PART:g}")
+    if not (rule.spread >= 0).all():
+        raise ValueError("the outlier rule has a negative spread")
+    if len(rule.surprise) < 2 or not (np.diff(rule.surprise) >= 0).all():
         raise ValueError("the surprises of the outlier rule must not decrease")

@@ -266,16 +266,19 @@ def _check(scorer: Scorer) -> None:
     parts = (scorer.calibration.slopes, scorer.calibration.bias, scorer.shares, scorer.prior)
     if C < 2 or len(set(scorer.classes)) != C or any(part.shape != (C,) for part in parts):
         raise ValueError("classes, calibration and shares are inconsistent")
-    if not (np.minimum(scorer.shares, scorer.prior) > MIN_SHARE).all():
-        raise ValueError("the shares of the classes must be positive")
-    if max(np.abs(part).max() for part in parts) > MAX_SLOPE:
+    for shares in (scorer.shares, scorer.prior):
+        if not (shares > MIN_SHARE).all() or not abs(shares.sum() - 1) <= 1e-6:
+            raise ValueError("the shares of the classes must be positive, with sum 1")
+    if not all((np.abs(part) <= MAX_SLOPE).all() for part in parts):
         raise ValueError("calibration or shares are out of bounds")
+    if not (scorer.calibration.slopes > 0).all():
+        raise ValueError("the slopes of the calibration must be positive")
     if scorer.calibration.kind not in KINDS:
         raise ValueError(f"no calibration {scorer.calibration.kind!r}")
     _check_contrasts(scorer.contrasts, len(network))
     check_rule(scorer.rule, len(network))
-    weights = [member.weight for member in scorer.members]
-    if not weights or min(weights) <= 0 or abs(sum(weights) - 1) > 1e-6:
+    weights = np.array([member.weight for member in scorer.members])
+    if not len(weights) or not (weights > 0).all() or not abs(weights.sum() - 1) <= 1e-6:
         raise ValueError("the weights of the trees must be positive, with sum 1")
     for member in scorer.members:
         _check_member(member, scorer)

@@ -30,6 +30,7 @@ from skyfill.network.single.graph import as_parents
 # Bounds that no learned model comes near, so that nothing overflows when it is used.
 MAX_VALUE, MAX_SCORE = 1e150, 1e6
 LEAST_WIDTH, LEAST_VARIANCE = 1e-150, 1e-10
+MAX_LEVELS = 4096
 
 
 def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Model:
@@ -87,9 +88,9 @@ def _feature(facts: Mapping[str, Any]) -> Feature:
 
 
 def _check_levels(levels: NDArray[np.float64], p: int) -> None:
-    if (levels.ndim, len(levels)) != (2, p) or levels.shape[1] < 2:
+    if levels.ndim != 2 or len(levels) != p or not 2 <= levels.shape[1] <= MAX_LEVELS:
         raise ValueError("the calibration has the wrong shape")
-    if (levels < 0).any() or (levels > 1).any() or (np.diff(levels, axis=1) < 0).any():
+    if not ((levels >= 0) & (levels <= 1)).all() or not (np.diff(levels, axis=1) >= 0).all():
         raise ValueError("the levels of the calibration must rise from 0 to 1")
 
 
@@ -99,9 +100,14 @@ def _by_spread(
     if "by_spread.knots" not in arrays:
         return None
     found = BySpread(arrays["by_spread.knots"], arrays["by_spread.levels"])
-    shape = (len(found.knots), 0 if calibration is None else calibration.shape[1])
-    if found.knots.ndim != 1 or found.levels.shape != shape or (np.diff(found.knots) <= 0).any():
+    knots = found.knots
+    if calibration is None or found.levels.shape[1:] != calibration.shape[1:]:
         raise ValueError("the levels by spread do not belong to the calibration")
+    if knots.ndim != 1 or len(knots) < 2 or not (np.diff(knots) > 0).all():
+        raise ValueError("the levels by spread need two spreads or more, which rise")
+    if np.abs(knots).max() > MAX_SCORE:
+        raise ValueError(f"spreads beyond {MAX_SCORE:g}")
+    _check_levels(found.levels, len(knots))
     return found
 
 

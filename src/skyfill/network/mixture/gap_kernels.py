@@ -33,8 +33,9 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 @njit(cache=True, nogil=True, error_model="numpy")
 def look_up(table, score):  # type: ignore[no-untyped-def]
     """Value of a tabulated margin at a normal score; linear between and beyond the entries."""
+    # The bound stands first in max: a NaN, which is never larger, is then no index.
     at = (score + GRID_REACH) * ((GRID_SIZE - 1) / (2 * GRID_REACH))
-    i = int(min(max(at, 0.0), GRID_SIZE - 2.0))
+    i = int(min(max(0.0, at), GRID_SIZE - 2.0))
     return table[i] + (at - i) * (table[i + 1] - table[i])
 
 
@@ -148,7 +149,7 @@ def gap_spreads(row_of, resp, mean, sd, out):  # type: ignore[no-untyped-def]
 def interpolate(steps, level):  # type: ignore[no-untyped-def]
     """Value at a level of a function that is given in even steps from 0 to 1."""
     at = level * (steps.size - 1)
-    i = int(min(max(at, 0.0), steps.size - 2.0))
+    i = int(min(max(0.0, at), steps.size - 2.0))
     return steps[i] + (at - i) * (steps[i + 1] - steps[i])
 
 

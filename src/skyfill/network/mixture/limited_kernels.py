@@ -61,7 +61,7 @@ def add_normal(share, log, mean, sd, first, width, mass):  # type: ignore[no-unt
     From cell to cell the density changes by a factor that itself changes by a factor.
     """
     step = width / sd
-    start = int(min(max((mean - first) / width - 0.5, 0.0), mass.size - 1.0))
+    start = int(min(max(0.0, (mean - first) / width - 0.5), mass.size - 1.0))
     z = (first + (start + 0.5) * width - mean) / sd
     top, twice = share * math.exp(max(-0.5 * z * z - log, -700.0)), math.exp(-step * step)
     for sign in (1.0, -1.0):

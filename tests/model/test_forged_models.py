@@ -1,0 +1,97 @@
+"""Models that are changed in meaning, with the right identifier: refused before they are used."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skyfill.errors import ModelError
+from skyfill.model import load_model, save_model
+from skyfill.network.mixture.gap_kernels import interpolate, look_up
+from skyfill.network.mixture.limited_kernels import add_normal
+from skyfill.network.mixture.margin import GRID_SIZE
+from skyfill.network.mixture.network import BySpread
+
+MODEL = load_model(Path(__file__).parent.parent / "model_files" / "version-2.skyfill")
+NETWORK, SCORER = MODEL.network, MODEL.scorer
+STEPS = np.linspace(0.0, 1.0, 41)
+
+
+def with_network(**parts):
+    network = replace(NETWORK, **parts)
+    return replace(MODEL, network=network, scorer=replace(SCORER, network=network))
+
+
+def with_spreads(knots, levels):
+    return with_network(by_spread=BySpread(np.array(knots, float), np.array(levels, float)))
+
+
+def with_scorer(**parts):
+    return replace(MODEL, scorer=replace(SCORER, **parts))
+
+
+def with_weights(*weights):
+    pairs = zip(SCORER.members, weights, strict=True)
+    return with_scorer(members=tuple(member._replace(weight=weight) for member, weight in pairs))
+
+
+def with_rule(**parts):
+    return with_scorer(rule=replace(SCORER.rule, **parts))
+
+
+FORGED = {
+    "no spreads": (with_spreads([], np.empty((0, 41))), "two spreads or more"),
+    "one spread": (with_spreads([1], [STEPS]), "two spreads or more"),
+    "falling spreads": (with_spreads([2, 1], [STEPS, STEPS]), "which rise"),
+    "endless spreads": (with_spreads([0, 1e300], [STEPS, STEPS]), "spreads beyond"),
+    "other levels": (with_spreads([1, 2], [STEPS[::2]] * 2), "do not belong"),
+    "levels beyond 1": (with_spreads([1, 2], [2 * STEPS] * 2), "from 0 to 1"),
+    "falling levels": (with_spreads([1, 2], [STEPS[::-1]] * 2), "from 0 to 1"),
+    "no levels": (
+        with_network(calibration=None, by_spread=BySpread(np.arange(2.0), np.empty((2, 0)))),
+        "do not belong",
+    ),
+    "too many levels": (
+        with_network(calibration=np.tile(np.linspace(0, 1, 1 << 16), (4, 1)), by_spread=None),
+        "calibration has the wrong shape",
+    ),
+    "weights that are no numbers": (with_weights(*[float("nan")] * 3), "weights of the trees"),
+    "shares of 5": (with_scorer(shares=np.array([5.0, 5.0])), "with sum 1"),
+    "a prior of 5": (with_scorer(prior=np.array([5.0, 5.0])), "with sum 1"),
+    "slopes that fall": (
+        with_scorer(calibration=replace(SCORER.calibration, slopes=np.array([-1.0, 1.0]))),
+        "slopes",
+    ),
+    "a rule without bounds": (with_rule(center=np.full(5, 1e308)), "outlier rule"),
+    "a rule with a negative spread": (with_rule(spread=np.full(5, -1.0)), "outlier rule"),
+}
+
+
+@pytest.mark.parametrize(("model", "message"), FORGED.values(), ids=FORGED)
+def test_a_forged_model_is_refused(tmp_path, model, message):
+    save_model(model, tmp_path / "m.skyfill")
+    with pytest.raises(ModelError, match=f"damaged .*{message}"):
+        load_model(tmp_path / "m.skyfill")
+
+
+def test_the_model_that_they_were_made_of_is_good(tmp_path):
+    save_model(MODEL, tmp_path / "m.skyfill")
+    assert load_model(tmp_path / "m.skyfill").identifier == MODEL.identifier
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300, -1e300])
+def test_no_number_leads_a_kernel_outside_its_tables(value):
+    guard = np.full(3 * GRID_SIZE, 1e9)
+    grid, steps = guard[GRID_SIZE : 2 * GRID_SIZE], guard[GRID_SIZE : GRID_SIZE + 41]
+    grid[:] = np.linspace(-3, 3, GRID_SIZE)
+    # A slope of 0 shows which entries were read; NaN times 0 stays NaN.
+    steps[:] = 0.5
+    assert np.isnan(look_up(grid, np.nan))
+    found = interpolate(steps, value)
+    assert np.isnan(found) or found == 0.5
+    mass = guard[GRID_SIZE : GRID_SIZE + 8]
+    mass[:] = 0.0
+    add_normal(1.0, 0.0, value, 1.0, 0.0, 1.0, mass)
+    assert (guard[:GRID_SIZE] == 1e9).all()
+    assert (guard[2 * GRID_SIZE :] == 1e9).all()
