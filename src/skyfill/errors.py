@@ -32,7 +32,7 @@ class RegularizationWarning(UserWarning):
 
 
 class CatalogError(SkyfillError, ValueError):
-    """A table file, column, unit or role that cannot be used as asked."""
+    """A table file, column, unit or role that cannot be used as requested."""
 
 
 class ModelError(SkyfillError, ValueError):

@@ -44,7 +44,7 @@ class Calibration:
     bias: Array
 
     def __call__(self, P: Array) -> Array:
-        """Give calibrated probabilities."""
+        """Return calibrated probabilities."""
         if self.kind == "none":
             return P
         return np.asarray(softmax(_logits(P) * self.slopes + self.bias, axis=1))

@@ -26,7 +26,7 @@ from skyfill.network import Cells
 class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classify objects with gaps.
 
-    A `NetworkImputer` learns the features of all rows, labelled or not, in spite of their gaps.
+    A `NetworkImputer` learns the features of all rows, labelled or not, despite their gaps.
     A forest and boostings then learn the classes from several views of each object: its values
     with their gaps, the filled ones, and contrasts of these, such as colors. The same trees, grown
     once more without each fold of the rows, give every training row a probability that does not
@@ -157,7 +157,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(
         self, X: Any, *, lower: Any = None, upper: Any = None, errors: Any = None
     ) -> Array:
-        """Give the probability of each of `classes_` for each row.
+        """Return the probability of each of `classes_` for each row.
 
         Limits and errors of the rows are as in `fit`; likewise in the methods below.
         """
@@ -168,14 +168,14 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return P
 
     def predict(self, X: Any, **known: Any) -> NDArray[Any]:
-        """Give the most probable class of each row; takes `lower`, `upper` and `errors`."""
+        """Return the most probable class of each row; takes `lower`, `upper` and `errors`."""
         check_is_fitted(self)
         return np.asarray(self.classes_[self.predict_proba(X, **known).argmax(axis=1)])
 
     def score_rows(
         self, X: Any, *, n_draws: int = N_DRAWS, random_state: Any = 0, **known: Any
     ) -> Scores:
-        """Give probabilities, entropy, the share of it due to gaps, and outliers.
+        """Return probabilities, entropy, the share of it due to gaps, and outliers.
 
         Takes `lower`, `upper` and `errors`.
         """

@@ -50,7 +50,7 @@ METHODS: dict[str, tuple[Recipe, ...]] = {
 
 
 def recipes_for(method: str, views: Sequence[str] | None = None) -> tuple[Recipe, ...]:
-    """Give the recipes of a method, or its kinds of trees on other views.
+    """Return the recipes of a method, or its kinds of trees on other views.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def fit_scorer(
 def _views(
     network: MixtureNetwork, cells: Cells, recipes: tuple[Recipe, ...]
 ) -> tuple[dict[str, Array], Array]:
-    """Give the views of the labelled rows, and the contrasts that one of them may use."""
+    """Return the views of the labelled rows, and the contrasts that one of them may use."""
     names = {recipe.view for recipe in recipes}
     facts = gather_facts(network, cells, names)
     contrasts = choose_contrasts(facts.filled) if "contrasts" in names else np.empty((0, 4))

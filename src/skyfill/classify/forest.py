@@ -59,7 +59,7 @@ class FlatForest(Trees):
         return len(self.starts) - 1
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Give class probabilities for each row of X; NaN goes where the trees send gaps."""
+        """Return class probabilities for each row of X; NaN goes where the trees send gaps."""
         table = np.ascontiguousarray(X, np.float64)
         if table.ndim != 2 or table.shape[1] != self.n_features:
             raise DataError(
@@ -90,7 +90,7 @@ class FlatForest(Trees):
         return pack_trees(self)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the arrays for a model file."""
+        """Return the arrays for a model file."""
         shape = np.array([self.n_features, self.n_classes, KINDS.index(self.kind)])
         return {name: shape if name == "shape" else getattr(self, name) for name in TYPES}
 

@@ -113,7 +113,7 @@ def expected_gains(
     sharpness: float = 1.0,
     rng: int = 0,
 ) -> Gains:
-    """Give the expected information about the class, in bits, of each missing measurement.
+    """Return the expected information about the class, in bits, of each missing measurement.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def marginal_probabilities(
     n_draws: int = N_DRAWS,
     rng: int = 0,
 ) -> Array:
-    """Give class probabilities that equal, on average, those after measuring the gaps.
+    """Return class probabilities that equal, on average, those after measuring the gaps.
 
     They are the mean over joint draws of the gaps, each classified as if measured. When a value is
     measured, their mean stays the same and their entropy falls by the expected gain, on average.
@@ -225,7 +225,7 @@ def sharpened(P: Array, power: float) -> Array:
 def possible_rows(
     network: MixtureNetwork, cells: Cells, columns: list[int], points: int, rng: int
 ) -> Array:
-    """Give rows with equally likely values in the gap, of shape (t, n, p).
+    """Return rows with equally likely values in the gap, of shape (t, n, p).
 
     Quantiles of the posterior or, where `points` is below 0, joint draws.
     """
@@ -241,7 +241,7 @@ def possible_rows(
 def tried_probabilities(
     classify: Classify, network: MixtureNetwork, cells: Cells, tried: Array, rng: int
 ) -> Array:
-    """Give probabilities for each possible value, averaged over the other gaps: (t, n, classes).
+    """Return probabilities for each possible value, averaged over the other gaps: (t, n, classes).
 
     The other gaps of `cells` keep their limits. All values of a row share their random numbers:
     the scatter of few draws is then the same for every value and is not mistaken for information.
@@ -256,7 +256,7 @@ def tried_probabilities(
 
 
 def gain(P: Array, points: int, sharpness: float) -> Array:
-    """Give the information in each row's value, in bits, from `tried_probabilities`."""
+    """Return the information in each row's value, in bits, from `tried_probabilities`."""
     given = sharpened(P, sharpness)
     bits = entropy_bits(given.mean(axis=0)) - np.mean([entropy_bits(p) for p in given], axis=0)
     # The entropy of a mean over few draws is too low, by about this share of the gain.

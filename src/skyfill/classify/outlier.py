@@ -66,7 +66,7 @@ class OutlierRule:
         return np.asarray(score > -np.log10(FLAGGED))
 
     def _surprise(self, loglik: Array, X: Array) -> Array:
-        """Give how much less likely rows are than expected, in standard deviations."""
+        """Return how much less likely rows are than expected, in standard deviations."""
         seen = ~np.isnan(X)
         # Not a product of matrices: it is too small for threads, and its last bits would depend on
         # the number of rows.

@@ -93,7 +93,7 @@ class MixturePhotometry:
         return self._ratio([_learn(known, rows, self.seed)], everyone, rows, known)
 
     def _ratio(self, mine: Sequence[_Density], objects: Rows, rows: Rows, learned: Array) -> Ratio:
-        """Give the ratio of any associations; `learned` is what the mixtures were learned from."""
+        """Return the ratio of any associations; the mixtures were learned from `learned`."""
         theirs = self._field()
 
         def raw(owners: Rows, values: Array, of: Rows) -> Array:

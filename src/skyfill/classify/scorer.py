@@ -85,7 +85,7 @@ class Scorer:
         return tuple((member.view, member.forest) for member in self.members)
 
     def probabilities(self, X: ArrayLike | Cells, *, n_draws: int = 0, rng: Any = 0) -> Array:
-        """Give the probability of every class for each row.
+        """Return the probability of every class for each row.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class Scorer:
         return plain
 
     def score(self, X: ArrayLike | Cells, *, n_draws: int = N_DRAWS, rng: Any = 0) -> Scores:
-        """Give probabilities, entropy, the share of it that is due to gaps, and outliers.
+        """Return probabilities, entropy, the share of it that is due to gaps, and outliers.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Scorer:
         return [self._by_chunks(Cells(table)) for table in tables]
 
     def _by_chunks(self, cells: Cells, seen: list[Array] | None = None) -> Array:
-        """Give probabilities; append the log-likelihoods of the rows to `seen`, if it is given."""
+        """Return probabilities; append the log-likelihoods of the rows to `seen`, if given."""
         parts = [np.empty((0, len(self.classes)))]
         views = [member.view for member in self.members]
         for start in range(0, len(cells), ROWS_AT_ONCE):
@@ -182,7 +182,7 @@ class Scorer:
         return cells
 
     def without(self, columns: Sequence[int]) -> Scorer:
-        """Give the scorer for a catalog that lacks columns: their gaps say nothing about a row."""
+        """Return the scorer for a catalogue that lacks columns, whose gaps are not evidence."""
         rates = [fit.gap_rates for fit in self.network.fits]
         if not len(columns) or any(rate is None for rate in rates):
             return self
@@ -192,7 +192,7 @@ class Scorer:
         return replace(self, network=replace(self.network, fits=tuple(fits)))
 
     def facts(self) -> dict[str, Any]:
-        """Give everything that is not an array, for a model file."""
+        """Return everything that is not an array, for a model file."""
         members = [{"view": view, "weight": weight} for view, _, weight in self.members]
         return {
             "classes": list(self.classes),
@@ -201,7 +201,7 @@ class Scorer:
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give its arrays for a model file, except those of the network."""
+        """Return its arrays for a model file, except those of the network."""
         arrays: dict[str, NDArray[Any]] = {
             "slopes": self.calibration.slopes,
             "bias": self.calibration.bias,

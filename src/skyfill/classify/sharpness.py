@@ -89,7 +89,7 @@ def fit_sharpness(
 
 
 def error_of_mean(values: Array, rows: Indices) -> float:
-    """Give the standard error of a mean whose values are correlated within rows.
+    """Return the standard error of a mean whose values are correlated within rows.
 
     Examples
     --------

@@ -81,7 +81,7 @@ def _grow_boosting(table: Array, y: Codes, growth: Growth) -> FlatForest:
 def row_weights(
     y: Codes, class_weight: Mapping[int, float] | None = None, rareness: float = 0.0
 ) -> Array:
-    """Give the weight of each row, 1 on average: that of its class, larger for rare classes.
+    """Return the weight of each row, 1 on average: that of its class, larger for rare classes.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Bins:
     edges: tuple[Array, ...]
 
     def codes(self, table: Array) -> Array:
-        """Give the bin of every value, NaN for gaps."""
+        """Return the bin of every value, NaN for gaps."""
         codes = np.empty(table.shape)
         for j, edges in enumerate(self.edges):
             codes[:, j] = np.searchsorted(edges, table[:, j])
@@ -123,7 +123,7 @@ class Bins:
         return codes
 
     def restore(self, forest: FlatForest) -> FlatForest:
-        """Give trees for values from trees that were grown on codes."""
+        """Return trees for values from trees that were grown on codes."""
         threshold = forest.threshold.copy()
         for j, edges in enumerate(self.edges):
             # A cut above all codes separates values from gaps, also in the units of the column.

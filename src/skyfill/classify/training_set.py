@@ -61,7 +61,7 @@ def read_labels(y: Any) -> Labels:
 
 
 def label_texts(values: Iterable[Any]) -> NDArray[Any]:
-    """Give the labels of a table as text, for any type of column; None where there is none.
+    """Return the labels of a table as text, for any type of column; None where there is none.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class Facts:
     responsibilities : array of shape (n, components), optional
         Probability of each component of each fit; None where no view uses it.
     seen : array of shape (n,), optional
-        Log-likelihood of the seen cells of each row; None where it was not asked for.
+        Log-likelihood of the seen cells of each row; None where it was not requested.
     """
 
     X: Array
@@ -94,7 +94,7 @@ def width(view: str, network: MixtureNetwork, contrasts: Array) -> int:
 def gather_facts(
     network: MixtureNetwork, X: Array | Cells, views: Iterable[str], *, likelihood: bool = False
 ) -> Facts:
-    """Collect what the views need about each row, and its log-likelihood if asked for.
+    """Collect what the views need about each row, and its log-likelihood if requested.
 
     Trees see a limit as a gap; filled values and responsibilities respect it.
 

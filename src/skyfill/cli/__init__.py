@@ -1,4 +1,4 @@
-"""The `skyfill` command; each command is a thin file of its own."""
+"""The `skyfill` command; each command has its own thin file."""
 
 from skyfill.cli.main import main
 

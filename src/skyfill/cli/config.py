@@ -108,7 +108,7 @@ def _plain(key: str) -> str:
 
 
 def _known(command: click.Command) -> dict[str, click.Parameter]:
-    """Give the parameters by the names that a file may use."""
+    """Return the parameters by the names that a file may use."""
     known: dict[str, click.Parameter] = {}
     for parameter in command.params:
         if isinstance(parameter, click.Option):

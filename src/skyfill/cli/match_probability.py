@@ -142,7 +142,7 @@ def match_with_probability(
 def _refuse(options: Mapping[str, Any]) -> None:
     if options["keep"] == "all":
         raise CatalogError(
-            "--keep all: with --probability every association goes into a file of its own; write "
+            "--keep all: with --probability every association goes into a separate file; write "
             "--all FILE"
         )
     if options["keys"]:
@@ -153,7 +153,7 @@ def _refuse(options: Mapping[str, Any]) -> None:
 
 
 def _described(surveys: Sequence[Survey], options: Mapping[str, Any]) -> list[Survey]:
-    """Add errors, areas and completeness to the surveys; radii not asked for follow errors."""
+    """Add errors, areas and completeness to the surveys; other radii follow from errors."""
     from dataclasses import replace
 
     from skyfill.sky import PositionError

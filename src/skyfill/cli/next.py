@@ -126,7 +126,7 @@ def _weights(table: Table, given: Mapping[str, Any]) -> Weights | None:
 
 
 def _with_position(gains: Gains, scorer: Scorer, cells: Cells, weights: Weights) -> Gains:
-    """Add what it would tell to know the counterpart: a better position."""
+    """Add the information gained from knowing the counterpart, through a better position."""
     from dataclasses import replace
 
     from skyfill.model.weighing import position_bits

@@ -56,7 +56,7 @@ def output(
     required: bool = True,
     kind: Any = FILE,
 ) -> Option[Any]:
-    """Give the option for the output: -o, --output."""
+    """Return the option for the output: -o, --output."""
     return click.option("-o", "--output", type=kind, required=required, help=help_text)
 
 
@@ -121,7 +121,7 @@ def uncertainties(command: Any) -> Any:
 
 
 def as_json(what: str) -> Option[Any]:
-    """Give the option for output that a program can read: --json."""
+    """Return the option for output that a program can read: --json."""
     return click.option("--json", "as_json", is_flag=True, help=f"Write {what} as JSON to stdout.")
 
 

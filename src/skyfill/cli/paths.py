@@ -59,7 +59,7 @@ def check_outputs(writes: list[Path], reads: list[Path], *, in_folders: bool = F
 
 
 def paths_of(value: Any) -> Iterator[Path]:
-    """Give the paths in the value of a parameter: files, folders and HATS catalogues."""
+    """Return the paths in the value of a parameter: files, folders and HATS catalogues."""
     for each in value if isinstance(value, tuple) else (value,):
         if isinstance(each, Path):
             yield each

@@ -118,7 +118,7 @@ class ClassComparison:
         return ClassComparison(self.classes, self.truth[mine], runs, self.rows[mine])
 
     def of(self, method: str) -> tuple[OutOfFold, ...]:
-        """Give the repeats of one method."""
+        """Return the repeats of one method."""
         found = tuple(run for run in self.runs if run.method == method)
         if not found:
             raise DataError(f"no method {method!r}; they are {', '.join(self.methods)}")
@@ -138,12 +138,12 @@ class ClassComparison:
         return ClassScores(*(np.mean(values, axis=0) for values in zip(*found, strict=True)))
 
     def mean(self, score: str, method: str) -> Mean:
-        """Give a score of `SCALARS` with its standard error over objects."""
+        """Return a score of `SCALARS` with its standard error over objects."""
         samples = self._samples(score, method)
         return Mean(float(samples[0]), float(samples[1:].std()))
 
     def difference(self, score: str, method: str, reference: str) -> Difference:
-        """Give the score of `method` minus that of `reference`, with a paired 95 % interval."""
+        """Return the score of `method` minus that of `reference`, with a paired 95 % interval."""
         gap = self._samples(score, method) - self._samples(score, reference)
         return Difference(float(gap[0]), *map(float, np.percentile(gap[1:], INTERVAL)))
 
@@ -164,7 +164,7 @@ class ClassComparison:
         return reliability(np.concatenate(stated), np.concatenate(hits))
 
     def roc(self, method: str, name: str) -> ScoreCurve:
-        """Give the true against the false positive rate of a class; first repeat."""
+        """Return the true against the false positive rate of a class; first repeat."""
         from sklearn.metrics import auc, roc_curve
 
         x, y, _ = roc_curve(*self._versus_rest(method, name))
@@ -205,7 +205,7 @@ class ClassComparison:
         return score_tables.confusion_table(method, self.classes, self.confusion(method))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give scores, differences from the first method, confusion and curves as plain values."""
+        """Return scores, differences from the first method, confusion and curves as values."""
         return {
             "classes": list(self.classes),
             "support": np.bincount(self.truth, minlength=len(self.classes)).tolist(),
@@ -213,7 +213,7 @@ class ClassComparison:
         }
 
     def to_json(self) -> str:
-        """Give `to_dict` as JSON."""
+        """Return `to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def _facts(self, method: str) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def _calibration_errors(probabilities: Array, truth: Codes, weights: Array) -> A
 
 
 def calibration_error(probabilities: Array, truth: Codes) -> float:
-    """Give the expected calibration error of the most probable class (Guo et al. 2017).
+    """Return the expected calibration error of the most probable class (Guo et al. 2017).
 
     Examples
     --------

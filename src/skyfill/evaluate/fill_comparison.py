@@ -104,7 +104,7 @@ class Comparison:
         return Mean(float(np.mean(values)), float(error))
 
     def runs(self, method: str, rate: float) -> tuple[Score, ...]:
-        """Give the repeats of one method at one rate."""
+        """Return the repeats of one method at one rate."""
         return tuple(run for run in self.scores if run.method == method and run.rate == rate)
 
     def table(self, score: str = "nrmse") -> str:
@@ -118,12 +118,12 @@ class Comparison:
         return markdown(head, zip(self.methods, *columns, strict=True))
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Give one flat dictionary for each run."""
+        """Return one flat dictionary for each run."""
         names = [field.name for field in fields(Score)][: 3 + len(SCORES)]
         return [{name: getattr(run, name) for name in names} for run in self.scores]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values, None for scores that a method does not have."""
+        """Return everything as plain values, None for scores that a method does not have."""
         means = [
             {"method": method, "rate": rate}
             | {score: self.mean(score, method, rate)._asdict() for score in SCORES}
@@ -136,7 +136,7 @@ class Comparison:
         return {"means": _plain(means), "runs": _plain(runs)}
 
     def to_json(self) -> str:
-        """Give `to_dict` as JSON."""
+        """Return `to_dict` as JSON."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     @classmethod

@@ -67,12 +67,12 @@ class FilledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give the probability of each class, in the order of ``classes_``."""
+        """Return the probability of each class, in the order of ``classes_``."""
         check_is_fitted(self)
         return np.asarray(self.classifier_.predict_proba(self.imputer_.transform(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Give the most probable class."""
+        """Return the most probable class."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 

@@ -202,12 +202,12 @@ def draw_classification(found: ClassComparison, method: str | None = None) -> Fi
 
 
 def style_of(k: int) -> dict[str, Any]:
-    """Give the color and marker of the k-th of several methods or classes."""
+    """Return the color and marker of the k-th of several methods or classes."""
     return {"color": COLORS[k % len(COLORS)], "marker": MARKERS[k % len(MARKERS)]}
 
 
 def own_axes(ax: Axes | None) -> Axes:
-    """Give the axes that were passed, or those of a new figure."""
+    """Return the axes that were passed, or those of a new figure."""
     if ax is not None:
         return ax
     fresh: Axes = new_figure().subplots()

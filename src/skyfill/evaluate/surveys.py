@@ -61,7 +61,7 @@ def survey_columns(names: Sequence[str], survey: str) -> list[int]:
 def find_surveys(
     table: Table, names: Sequence[str], asked: Iterable[str] = ()
 ) -> dict[str, list[int]]:
-    """Find the features of each survey that is asked for, else of each that skyfill match noted.
+    """Find the features of each requested survey, or else of each that skyfill match recorded.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def name_groups(names: Sequence[str], surveys: Iterable[str]) -> Groups:
 
 
 def guess_groups(features: Sequence[Feature], columns: Sequence[str] = ()) -> Groups:
-    """Group by the surveys of a join (``sep_NAME`` stands beside ``J_NAME``), else by UCD.
+    """Group by the surveys of a join (``sep_NAME`` next to ``J_NAME``), or else by UCD.
 
     Examples
     --------

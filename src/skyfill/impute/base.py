@@ -101,7 +101,7 @@ class DistributionImputer(Imputer):
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """Give NumPy's generator for scikit-learn's `random_state`."""
+    """Return NumPy's generator for scikit-learn's `random_state`."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(check_random_state(random_state).randint(2**31))

@@ -1,4 +1,4 @@
-"""The imputer of skyfill: mixtures of Gaussian networks, learned in spite of the gaps."""
+"""The imputer of skyfill: mixtures of Gaussian networks, learned despite the gaps."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ def list_cells(lists: pa.Array, name: str, lengths: IntArray) -> pa.Array:
         row = 0 if found is None else int(np.flatnonzero(found != lengths)[0])
         given = "no list" if found is None else f"a list of {found[row]}"
         raise CatalogError(
-            f"column {name!r}, row {row + 1}: {given} beside a list of {lengths[row]} values; "
+            f"column {name!r}, row {row + 1}: {given} next to a list of {lengths[row]} values; "
             f"times, values, errors and bands of an object must have the same length"
         )
     return lists.flatten()

@@ -179,7 +179,7 @@ def classify_table(model: Model, table: Table, scoring: Scoring | None = None) -
 
 
 def scorer_of(model: Model) -> Scorer:
-    """Give a model's scorer; ModelError where it was trained without labels."""
+    """Return a model's scorer; ModelError where it was trained without labels."""
     if model.scorer is None:
         raise ModelError(
             f"model {model.identifier} was trained without labels and cannot classify; train one "

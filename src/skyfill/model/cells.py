@@ -53,7 +53,7 @@ def features_of(model: Model, table: Table) -> tuple[Array, Array, list[str]]:
 
 
 def cells_of(model: Model, table: Table) -> tuple[Cells, Array, list[str]]:
-    """Give what `features_of` gives, with limits and errors as the model uses them.
+    """Return what `features_of` gives, with limits and errors as the model uses them.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def find_companions(table: Table) -> Companions:
 
 
 def _factor(feature: Feature, table: Table, name: str) -> float:
-    """Give how many of the model's units one unit of a column is."""
+    """Return how many of the model's units one unit of a column is."""
     own = table.info(name).unit or table.info(feature.name).unit
     if not own or not feature.unit or own == feature.unit:
         return 1.0
@@ -161,7 +161,7 @@ def _factor(feature: Feature, table: Table, name: str) -> float:
 
 
 def _beside(table: Table, feature: Feature, companion: str | None) -> Array:
-    """Give the numbers of a column beside a feature, NaN where it says nothing."""
+    """Return the numbers of a column beside a feature, NaN where it says nothing."""
     if companion is None:
         return np.full(len(table), np.nan)
     numbers = table.numbers(companion)[:, 0] * _factor(feature, table, companion)
@@ -194,7 +194,7 @@ def _cells(
 
 
 def _limits(table: Table, feature: Feature, detection: Detection, companions: Companions) -> Array:
-    """Give the limits of missing values: as stated, or the depth of the survey."""
+    """Return the limits of missing values: as stated, or the depth of the survey."""
     stated = _beside(table, feature, companions.get((Role.LIMIT, feature.name)))
     reasons = table.reasons(feature.name)
     is_lost = np.isnan(table.numbers(feature.name)[:, 0])
@@ -241,7 +241,7 @@ def _is_brightness(feature: Feature) -> bool:
 
 
 def _depth(stated: Array, values: Array, side: str) -> float | None:
-    """Give the limit of rows that state none."""
+    """Return the limit of rows that state none."""
     if len(stated) >= LEAST_LIMITS:
         return float(np.median(stated))
     level = DEPTH_QUANTILE if side == "lower" else 1.0 - DEPTH_QUANTILE
@@ -250,7 +250,7 @@ def _depth(stated: Array, values: Array, side: str) -> float | None:
 
 
 def _width(faintness: Array, errors: Array) -> float:
-    """Give the median error of the faintest values that have one."""
+    """Return the median error of the faintest values that have one."""
     known = ~np.isnan(faintness) & ~np.isnan(errors)
     order = np.argsort(faintness[known], kind="stable")
     n_faint = max(round(FAINTEST * len(order)), 1)

@@ -121,7 +121,7 @@ class Model:
 
 
 def facts_of(model: Model) -> dict[str, Any]:
-    """Give what of a model is no array."""
+    """Return everything in a model that is not an array."""
     network = model.network
     facts = {
         "format": _format(model),
@@ -148,7 +148,7 @@ def _detection_facts(detection: Detection) -> dict[str, Any]:
 
 
 def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
-    """Give the arrays of a model by name."""
+    """Return the arrays of a model by name."""
     network = model.network
     arrays: dict[str, Any] = {name: getattr(network, name) for name in LEVELS}
     if network.by_spread is not None:

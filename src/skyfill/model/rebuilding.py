@@ -1,4 +1,4 @@
-"""A model from what a file held; whatever does not belong together is a ValueError."""
+"""A model from the contents of its file; anything inconsistent is a ValueError."""
 
 from __future__ import annotations
 

@@ -87,12 +87,12 @@ def before_name(name: str) -> str:
 
 
 def without_before(name: str) -> str:
-    """Give the name that a column had before a result took its place."""
+    """Return the name that a column had before a result took its place."""
     return name.removesuffix(_BEFORE)
 
 
 def filled_parts(quantiles: Iterable[float], n_draws: int) -> list[str]:
-    """Name what is written beside a filled value; see `filled_name`.
+    """Name the columns written for a filled value; see `filled_name`.
 
     Examples
     --------
@@ -104,12 +104,12 @@ def filled_parts(quantiles: Iterable[float], n_draws: int) -> list[str]:
 
 
 def filled_name(name: str, part: str = _SD) -> str:
-    """Name a column beside a filled one, such as ``J_sd``."""
+    """Name a column that belongs to a filled one, such as ``J_sd``."""
     return f"{name}_{part}"
 
 
 def filled_info(info: ColumnInfo, name: str, part: str) -> ColumnInfo:
-    """Describe a column beside a filled one, whose own description is `info`."""
+    """Describe a column that belongs to a filled one, whose own description is `info`."""
     what = "Standard deviation" if part == _SD else part
     # All of them express its spread: none may be taken for a feature of its own.
     return ColumnInfo(info.unit, None, f"{what} of {name} where it was filled", Role.ERROR, name)
@@ -147,6 +147,6 @@ def before_info(name: str) -> ColumnInfo:
 
 
 def filled_columns(table: Table) -> set[str]:
-    """Name the columns of a filled table that tell which of its cells were filled."""
+    """Name the columns of a filled table that mark which of its cells were filled."""
     reasons = table.names_with(Role.REASON)
     return {name for name in reasons if filled_name(str(table.info(name).of)) in table.names}

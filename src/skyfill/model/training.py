@@ -65,7 +65,7 @@ def train(
 def untrained(
     table: Table, names: Sequence[str], *, limits: str = "auto", errors: str = "auto"
 ) -> Model:
-    """Give a model that knows what the columns of a table say, and has learned nothing else.
+    """Return a model that knows what the columns of a table say, and has learned nothing else.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def _known(cells: Cells) -> dict[str, Any]:
 
 
 def describe_features(table: Table, names: Sequence[str]) -> tuple[Feature, ...]:
-    """Say of columns what a model keeps of them.
+    """Describe columns as a model does: name, unit, UCD and description.
 
     Examples
     --------

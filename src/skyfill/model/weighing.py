@@ -74,7 +74,7 @@ def fill_associations(model: Model, table: Table) -> Table:
     -------
     Table
         A row for each object: the columns of its most probable association, in which each feature
-        that is not certain is the mean over associations, with its standard deviation beside it.
+        that is not certain is the mean over associations, with its standard deviation.
     """
     weights = Weights.of(table)
     filled = fill_table(model, table)
@@ -97,7 +97,7 @@ def fill_associations(model: Model, table: Table) -> Table:
 
 
 def position_bits(probabilities: Array, weights: Weights) -> Array:
-    """Bits about the class that knowing the counterpart would tell: what better positions may give.
+    """Bits about the class to be gained from knowing the counterpart, through better positions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a cell of a table can say: a value, a value with an error, a limit, or nothing."""
+"""What a cell of a table can hold: a value, a value with an error, a limit, or nothing."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Cells:
 
 
 def _beside(name: str, given: ArrayLike, values: Array) -> Array | None:
-    """Check an array beside the values; None where it says nothing."""
+    """Check an array that goes with the values; None if it contains nothing."""
     array = as_table(given)
     if array.shape != values.shape:
         raise DataError(f"{name} has the shape {array.shape}, the table {values.shape}")

@@ -28,7 +28,7 @@ COLUMNS = {
 
 
 def probability_of(table: Table, name: str) -> Array:
-    """Give the probability of a class for each row of a table of results; NaN where there is none.
+    """Return the probability of a class for each row of a table of results; NaN if it has none.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Selection:
         self.n_rows += len(batch)
 
     def ranked(self) -> Candidates:
-        """Give the candidates, the most probable first; ties in the order of the results."""
+        """Return the candidates, the most probable first; ties in the order of the results."""
         if not self._parts:
             raise DataError("there are no results to choose candidates from")
         arrow = pa.concat_tables(self._parts).combine_chunks()

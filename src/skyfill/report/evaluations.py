@@ -94,7 +94,7 @@ def _by_feature(
 
 
 def export_classes(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the comparison for all objects, and those with and without a survey."""
+    """Return the comparison for all objects, and those with and without a survey."""
     main = next(_comparisons(facts))
     kept = {key: main[key] for key in sorted(CLASSES)}
     return {**kept, "surveys": [*_surveys(facts)]}
@@ -110,7 +110,7 @@ def _comparisons(facts: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _surveys(facts: Any, title: str | None = None) -> Iterator[dict[str, Any]]:
-    """Give objects that hold comparisons: the parts (all, matched, unmatched) of a survey."""
+    """Return objects that hold comparisons: the parts (all, matched, unmatched) of a survey."""
     if not isinstance(facts, dict):
         return
     parts = {key: value for key, value in facts.items() if _is_comparison(value)}

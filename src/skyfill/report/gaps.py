@@ -45,7 +45,7 @@ class GapCounts:
 
 
 def seen_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64]:
-    """Give the measured values of features in the units of the model, shape (n, p).
+    """Return the measured values of features in the units of the model, shape (n, p).
 
     NaN where there is no measurement; a value filled by a model is not a measurement.
     """
@@ -59,7 +59,7 @@ def seen_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64
 
 
 def limit_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64]:
-    """Give the limits beyond which undetected features lie; NaN where there is none."""
+    """Return the limits beyond which undetected features lie; NaN where there is none."""
     limit_of = {table.info(name).of: name for name in table.names_with(Role.LIMIT)}
     undetected = reason_codes(table, features) == 1 + REASONS.index(Reason.UNDETECTED)
     out = np.full(undetected.shape, np.nan)
@@ -71,7 +71,7 @@ def limit_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float6
 
 
 def _in_unit(table: Table, name: str, feature: Feature) -> NDArray[np.float64]:
-    """Give a column in the unit that the model uses for a feature."""
+    """Return a column in the unit that the model uses for a feature."""
     own = table.info(name).unit
     if own and feature.unit and own != feature.unit:
         return np.asarray(numbers_in(table, name, feature.unit), dtype=np.float64)
@@ -79,7 +79,7 @@ def _in_unit(table: Table, name: str, feature: Feature) -> NDArray[np.float64]:
 
 
 def gap_reasons(table: Table, name: str) -> pa.Array:
-    """Give the reason why cells of a feature were missing, even if they have been filled since."""
+    """Return the reason why cells of a feature were missing, even if they are filled now."""
     before = before_name(name)
     if name not in table.names:
         return pa.nulls(len(table), pa.string())

@@ -47,7 +47,7 @@ class FeatureRegression:
 
 @dataclass(frozen=True)
 class Summary:
-    """A network that stands for a mixture.
+    """A single network that describes a mixture.
 
     Attributes
     ----------

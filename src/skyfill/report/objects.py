@@ -29,7 +29,7 @@ from skyfill.report.page_data import pack
 from skyfill.sky import read_positions
 
 MAX_OBJECTS = 10_000
-# Columns of a candidate list that are shown beside them.
+# Columns of a candidate list that are shown with them.
 EXTRAS = ("rank", "new", "evidence_for", "evidence_against")
 IN_LIST = "in_"
 NEXT, GAIN = "next", "next_bits"
@@ -91,7 +91,7 @@ def gather_results(
 
 
 def export_objects(results: Results, features: Sequence[Feature]) -> dict[str, Any]:
-    """Give the objects as packed columns: names, positions, measured values, classes and facts."""
+    """Return the objects as packed columns: names, positions, values, classes and facts."""
     table = with_guessed_roles(results.table)
     classes, values = class_names(table), seen_values(table, features)
     return {
@@ -114,14 +114,14 @@ def export_objects(results: Results, features: Sequence[Feature]) -> dict[str, A
 
 
 def _limits(table: Table, features: Sequence[Feature]) -> dict[str, Any]:
-    """Give the limits of undetected cells, and which cells those are: most have none."""
+    """Return the limits of undetected cells, and which cells those are: most have none."""
     limits = limit_values(table, features).ravel()
     cells = np.flatnonzero(~np.isnan(limits))
     return {"cells": pack(cells, "u4"), "values": pack(limits[cells], "f4")}
 
 
 def class_names(table: Table) -> tuple[str, ...]:
-    """Name the classes that have probabilities beside the column of the most probable class."""
+    """Name the classes that have probabilities next to the column of the most probable class."""
     if CLASS not in table.names:
         return ()
     columns = probability_columns(table.names)
@@ -161,7 +161,7 @@ def _codes(table: Table, name: str, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _label(table: Table, *, has_classes: bool) -> dict[str, Any] | None:
-    """Give the label that the table came with, beside the predicted class."""
+    """Return the original label of the table, as opposed to the predicted class."""
     names = [
         name
         for name in table.names_with(Role.LABEL)
@@ -205,7 +205,7 @@ def _extra(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
 
 
 def _next(table: Table) -> list[str | None] | None:
-    """Give the most informative next measurement of each object, where the table has it."""
+    """Return the most informative next measurement of each object, where the table has it."""
     if NEXT not in table.names:
         return None
     names = table.column(NEXT).to_pylist()

@@ -65,7 +65,7 @@ class Report:
 
 
 def build_page(report: Report) -> str:
-    """Give the page as text, with everything that it shows and computes with inside.
+    """Return the page as text, with everything that it shows and computes with inside.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def write_page(report: Report, path: str | Path) -> None:
 
 
 def export_report(report: Report) -> dict[str, Any]:
-    """Give everything that the page shows as plain values."""
+    """Return everything that the page shows as plain values."""
     model, results = report.model, report.results
     columns = results.table.names if results else ()
     groups = report.groups or guess_groups(model.features, columns)

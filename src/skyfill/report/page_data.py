@@ -24,7 +24,7 @@ DECADES = 60.0
 
 
 def export_network(network: MixtureNetwork) -> dict[str, Any]:
-    """Give everything that `MixtureNetwork.posterior` and `quantiles` use, as plain values."""
+    """Return everything that `MixtureNetwork.posterior` and `quantiles` use, as plain values."""
     lost, seen = gap_logs(network.fits)
     ends = np.cumsum([0, *network.n_components])
     covs = np.concatenate([fit.covs for fit in network.fits])
@@ -50,7 +50,7 @@ def export_network(network: MixtureNetwork) -> dict[str, Any]:
 
 
 def export_margin(margin: Margin) -> dict[str, Any]:
-    """Give a margin's knots, its atoms with their scores, and its slopes beyond the knots."""
+    """Return a margin's knots, its atoms with their scores, and its slopes beyond the knots."""
     kind = {Constant: "constant", Identity: "linear"}.get(type(margin), "ranks")
     facts: dict[str, Any] = {"kind": kind, "x": margin.x.tolist(), "z": margin.z.tolist()}
     if kind == "ranks":

@@ -1,4 +1,4 @@
-"""A table made ready for others: every column described, and a ReadMe beside it."""
+"""A table ready for publication: every column described, and a ReadMe next to it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def publish(
     Returns
     -------
     Path, Tally
-        The ReadMe (`<name>_ReadMe.txt` beside the target), and what was counted.
+        The ReadMe (`<name>_ReadMe.txt` next to the target), and what was counted.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Published lists beside our own candidates: which entries are among them, which not, and why."""
+"""Published lists compared with our candidates: which entries are among them, and why not."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Published:
     position: PositionColumns | None = None
 
     def entry_names(self) -> list[str | None]:
-        """Give the identifier of every entry; None where the list has none."""
+        """Return the identifier of every entry; None where the list has none."""
         guessed = with_guessed_roles(self.table).names_with(Role.IDENTIFIER)
         key = self.key or next(iter(guessed), None)
         return [None] * len(self.table) if key is None else identifiers(self.table, key).to_pylist()
@@ -178,7 +178,7 @@ class Search:
         return entries, rows, np.zeros(len(rows))
 
     def fates(self, least: float) -> list[Fate]:
-        """Say what became of each entry."""
+        """Describe the fate of each entry."""
         found = self.found
         fates = np.where(found.best_class == self.name, Fate.BELOW, Fate.OTHER).astype(object)
         fates[found.probability >= least] = Fate.CANDIDATE

@@ -60,7 +60,7 @@ def send_table(path: str | Path, *, to: str | None = None, name: str | None = No
 
 
 def _as_sendable(path: Path) -> tuple[Path, str]:
-    """Give the file to send and its message type."""
+    """Return the file to send and its message type."""
     from skyfill.catalog.table_files import format_of
 
     kind = {"fits": _FITS, "votable": _VOTABLE}.get(format_of(path))
@@ -75,7 +75,7 @@ def _as_sendable(path: Path) -> tuple[Path, str]:
 
 
 def samp_library() -> ModuleType:
-    """Give `pyvo.samp` where it is installed, else `astropy.samp`, from which it was made.
+    """Return `pyvo.samp` where it is installed, else `astropy.samp`, from which it is derived.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def _name(client: Any, identifier: str) -> str:
 
 
 def _answer(client: Any, identifier: str, message: dict[str, Any]) -> Any:
-    """Give the answer of a program; None if there is none. A second copy replaces the first."""
+    """Return the answer of a program; None if there is none. A second copy replaces the first."""
     for _ in range(TRIES):
         try:
             return client.call_and_wait(identifier, message, str(ANSWER_SECONDS))

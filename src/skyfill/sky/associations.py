@@ -134,10 +134,10 @@ def _list(
     near: Sequence[Neighbors],
     rest: int,
 ) -> Associations:
-    told = (_frames(base), _shapes(base), log_density, _joined(near, surveys), _stacked(surveys))
+    facts = (_frames(base), _shapes(base), log_density, _joined(near, surveys), _stacked(surveys))
     counts = np.zeros(len(base), dtype=np.int64)
     parts = _parts(np.sum([np.diff(found.starts) for found in near], axis=0))
-    map_threads(lambda part: kernels.count_sets(part.start, part.stop, *told, counts), parts)
+    map_threads(lambda part: kernels.count_sets(part.start, part.stop, *facts, counts), parts)
     starts = np.concatenate([[0], np.cumsum(counts)])
     if starts[-1] > MOST_ASSOCIATIONS:
         raise CatalogError(f"{starts[-1]} associations within the radius; choose a smaller radius")
@@ -145,7 +145,7 @@ def _list(
     weight = np.empty(starts[-1])
 
     def work(part: slice) -> None:
-        kernels.list_sets(part.start, part.stop, *told, starts, rows, weight, rest)
+        kernels.list_sets(part.start, part.stop, *facts, starts, rows, weight, rest)
 
     map_threads(work, parts)
     return Associations(starts, rows, weight)

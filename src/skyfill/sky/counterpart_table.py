@@ -76,14 +76,14 @@ class CounterpartReport:
     offset: Offset | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the report as plain values for JSON."""
+        """Return the report as plain values for JSON."""
         return asdict(self)
 
 
 def counterpart_table(
     base: Table, surveys: Sequence[Survey], field: Field, found: Found, rules: CounterpartRules
 ) -> tuple[Table, tuple[CounterpartReport, ...]]:
-    """Put the best association of each object beside it, with how sure it is.
+    """Add the best association of each object, with its probability.
 
     Besides what `join_surveys` adds: ``p_any``, ``p_i``, ``n_rivals`` and ``flag`` (see `Doubt`),
     and for each survey ``prob_NAME`` (probability of its row, or of having none) and ``sigma_NAME``
@@ -184,7 +184,7 @@ def _report(field: Field, found: Found, k: int, rows: Rows) -> CounterpartReport
 def association_table(
     base: Table, surveys: Sequence[Survey], field: Field, found: Found, *, least: float = 0.0
 ) -> Table:
-    """Put every association into a row of its own, "none" included, with its probability.
+    """Put every association into its own row, including "none", with its probability.
 
     ``base_row`` is the row of the base object (from 0), ``prob_association`` sums to one over its
     rows. Such a table can be classified and filled: the rows of an object are weighed together.

@@ -42,7 +42,7 @@ class CounterpartRules:
     p_any : float
         Objects below this probability of any counterpart count as having none.
     rounds : int
-        How often photometry is learned anew from the probabilities that it gave.
+        How often the photometry is relearned from the probabilities that it gave.
     """
 
     one_to_one: bool = True

@@ -107,7 +107,7 @@ def join_surveys(
 def join_matches(
     base: Table, surveys: Sequence[Survey], matches: Iterable[SurveyMatch]
 ) -> tuple[Table, tuple[MatchReport, ...]]:
-    """Put the matched rows of each survey beside those of the base; see `join_surveys`."""
+    """Add the matched rows of each survey to those of the base; see `join_surveys`."""
     table, rows = base, np.arange(len(base))
     reports = []
     for survey, found in zip(surveys, matches, strict=True):

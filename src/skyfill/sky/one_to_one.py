@@ -17,8 +17,8 @@ MOST_EXACT, MOST_STEPS = 16, 1_000_000
 def choose_one_to_one(found: Associations, p: Floats) -> Rows:
     """Choose an association for each base object so that no source is chosen twice.
 
-    Objects that want the same sources form a group; in each the sum of the probabilities of the
-    chosen associations is largest, exactly so for groups of up to 16 objects.
+    Objects that compete for the same sources form a group. The sum of the probabilities of the
+    associations chosen in a group is the largest possible (exactly, for up to 16 objects).
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _take_best(starts, p, chosen):  # type: ignore[no-untyped-def]
 
 
 def _rivals(n_base: int, base: Rows, rows: np.ndarray) -> Rows:
-    """Link the objects that want a source in common; give each the root of its group."""
+    """Link the objects that compete for a source; return the root of each one's group."""
     parent = np.arange(n_base)
     for k in range(rows.shape[1]):
         wanted = np.flatnonzero(rows[:, k] >= 0)

@@ -42,7 +42,7 @@ class PositionError:
     value : float, optional
         One error for all rows, in arcsec; None without columns: to be estimated.
     unit : str, optional
-        In place of what the columns say of themselves; else arcsec.
+        Overrides the unit of the columns; arcsec if there is none.
     percent : float, optional
         Share of true positions within the radius or ellipse; without it the numbers are standard
         deviations along one direction.
@@ -120,7 +120,7 @@ def find_position_error(table: Table) -> PositionError:
 
 
 def read_position_error(table: Table, error: PositionError) -> Floats:
-    """Give the covariances of all rows, shape (n, 3), in square arcsec; see `Sources`.
+    """Return the covariances of all rows, shape (n, 3), in square arcsec; see `Sources`.
 
     Rows without a number get the median of the others and are counted as such by nobody: an error
     of 0 or below is refused.

@@ -25,7 +25,7 @@ def pattern_shares(completeness: Floats) -> Floats:
     Returns
     -------
     array of shape (2**k,)
-        Bit k of the index tells whether survey k is in the set.
+        Bit k of the index is set if survey k is in the set.
 
     Examples
     --------

@@ -60,7 +60,7 @@ class UnivariateMixture(NamedTuple):
         return float(brentq(lambda x: self.cdf(x) - level, low, high))
 
     def rescaled(self, center: float, scale: float) -> UnivariateMixture:
-        """Give the mixture of ``center + scale * x``."""
+        """Return the mixture of ``center + scale * x``."""
         return UnivariateMixture(self.weights, center + scale * self.means, scale * self.sds)
 
 
