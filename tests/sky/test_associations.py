@@ -292,3 +292,24 @@ def test_a_density_of_zero_is_refused():
     x = at(0, 0, circles(1.0))
     with pytest.raises(CatalogError, match="density is 0"):
         associate(x, [x], [0.0], [1.0])
+
+
+def test_without_a_sum_over_the_rest_the_sets_of_the_field_do_not_matter():
+    x, pair = at(0, 0, circles(1.0)), [at(1.0, 0, circles(0.1)), at(1.0, 0.1, circles(0.1))]
+    sets = np.array([0.0, 5.0, 1.0, 20.0])
+    for rest in ("ignore", "best"):
+        one, two = (
+            associate(x, pair, [1e-3, 1e-4], [5.0, 5.0], rest=rest, field_sets=s)
+            for s in (None, sets)
+        )
+        assert_array_equal(one.log_weight, two.log_weight)
+
+
+def test_lone_sources_of_the_field_are_rarer_than_all_sources():
+    """Of survey a's sources 20 of 25 are seen by b too: a lone one is five times as telling."""
+    x, pair = at(0, 0, circles(1.0)), [at(1.0, 0, circles(0.1)), at(60.0, 0, circles(0.1))]
+    one, two = (
+        associate(x, pair, [1e-3, 1e-4], [5.0, 5.0], field_sets=s)
+        for s in (None, np.array([0.0, 5.0, 0.0, 20.0]))
+    )
+    assert_allclose(two.log_weight[1] - one.log_weight[1], np.log(5))

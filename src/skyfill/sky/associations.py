@@ -81,7 +81,7 @@ def associate(
         Salvato et al. (2018) do, ``ignore`` takes them for strangers.
     field_sets : array of shape (2**k,), optional
         How many field sources each set of surveys sees (bit k of the index for survey k). Without
-        it, and for ``best``, every source of a survey is thought to be in all denser ones.
+        it every source of a survey is thought to be in all denser ones; ``best`` does not use it.
 
     Examples
     --------
@@ -96,12 +96,21 @@ def associate(
     if not np.all(density > 0):
         raise CatalogError("a density is 0 or negative; give the area that each survey covers")
     log_density = np.broadcast_to(np.log(density), (len(base), len(surveys)))
-    by_set = _density_of_sets(log_density, field_sets if rest == "sum" else None)
+    by_set = _first_density(log_density)
+    if rest != "best":
+        by_set = _density_of_sets(log_density, field_sets if rest == "sum" else None)
     near = [
         find_neighbors((base.ra_deg, base.dec_deg), (s.ra_deg, s.dec_deg), radius)
         for s, radius in zip(surveys, radius_arcsec, strict=True)
     ]
     return _list(base, surveys, by_set, near, _REST[rest])
+
+
+def _first_density(log_density: Floats) -> Floats:
+    """Log density of the first survey of each set, the prior of Salvato et al. (2018)."""
+    n_surveys = log_density.shape[1]
+    firsts = [(code & -code).bit_length() - 1 for code in range(1, 1 << n_surveys)]
+    return np.concatenate([np.zeros((len(log_density), 1)), log_density[:, firsts]], axis=1)
 
 
 def _density_of_sets(log_density: Floats, field_sets: Floats | None) -> Floats:
