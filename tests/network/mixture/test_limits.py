@@ -196,6 +196,18 @@ def test_a_component_that_never_saw_a_column_takes_the_common_regression() -> No
     assert error.std() < 0.3
 
 
+def test_two_limits_may_have_one_score() -> None:
+    X = np.column_stack([np.random.default_rng(0).normal(size=200), np.full(200, 3.5)])
+    network = learn_mixture(X, n_components=1, n_fits=1, calibrate=False).network
+    lost = np.full((2, 2), np.nan)
+    cells = Cells(lost, lower=[[99.0, 3.0], [-99.0, 3.5]], upper=[[100.0, 4.0], [-98.0, 9.0]])
+    post = network.posterior(cells)
+    assert np.isfinite(post.mean).all()
+    assert_array_equal(post.mean[:, 1], 3.5)
+    assert post.mean[0, 0] > X[:, 0].max()
+    assert post.mean[1, 0] < X[:, 0].min()
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -23,6 +23,9 @@ from skyfill.network.single.parameters import as_network
 from skyfill.network.single.posterior import Posterior
 from skyfill.threads import map_threads
 
+# Least distance of two limits, in normal scores.
+NARROWEST = 1e-6
+
 
 class Inferred(NamedTuple):
     """Results of one pass over a table: posterior of gaps, likelihood and components of rows.
@@ -112,6 +115,9 @@ class MixtureNetwork:
         if cells.is_plain:
             return Cells(Z)
         lower, upper = (None if a is None else self.scores(a) for a in (cells.lower, cells.upper))
+        if lower is not None and upper is not None:
+            # Two limits can have one score: in a constant column, or beyond the reach of scores.
+            upper = np.where(upper <= lower, lower + NARROWEST, upper)
         return Cells(Z, lower, upper, self._score_errors(cells))
 
     def _score_errors(self, cells: Cells) -> Array | None:
