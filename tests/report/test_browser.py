@@ -8,6 +8,7 @@ import pytest
 
 from skyfill.evaluate import ClassComparison, OutOfFold, compare_imputers
 from skyfill.impute import GaussianMixtureImputer, MeanImputer
+from skyfill.network import Cells
 from skyfill.report import Report, read_evaluations, read_results, write_page
 from skyfill.report.network_summary import summarize_network
 
@@ -71,7 +72,9 @@ def settle(page):
     page.evaluate("() => new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))")
 
 
-def give(page, name, value):
+def give(page, name, value, kind=None):
+    if kind is not None:
+        page.locator(f"[data-kind='{name}']").select_option(label=kind)
     field = page.locator(f"[data-number='{name}']")
     field.fill(str(value))
     field.press("Enter")
@@ -87,8 +90,9 @@ def given_row(model, given):
     return np.array([[given.get(name, np.nan) for name in model.names]])
 
 
-def check_shown(page, model, given, network=None):
-    post = (network or model.network).posterior(given_row(model, given))
+def check_shown(page, model, given, network=None, **limits):
+    beside = {side: given_row(model, limit) for side, limit in limits.items()}
+    post = (network or model.network).posterior(Cells(given_row(model, given), **beside))
     for j, name in enumerate(model.names):
         mean, sd = shown(page, name)
         assert mean == pytest.approx(post.mean[0, j], abs=1e-6), name
@@ -178,6 +182,55 @@ def test_the_shown_means_equal_the_librarys(open_page, model):
     check_shown(page, model, {})
 
 
+def test_what_if_takes_limits(open_page, model):
+    page = open_page()
+    give(page, "V", 19.0)
+    give(page, "K", 15.5, "fainter than")
+    check_shown(page, model, {"V": 19.0}, lower={"K": 15.5})
+    assert shown(page, "K")[0] > 15.5
+    give(page, "period", 30.0, "smaller than")
+    give(page, "J", 17.5, "brighter than")
+    upper = {"period": 30.0, "J": 17.5}
+    check_shown(page, model, {"V": 19.0}, lower={"K": 15.5}, upper=upper)
+    story = page.locator("#whatif-story").inner_text()
+    assert "V = 19.00, J brighter than 17.50 mag, K fainter than 15.50 mag" in story
+    assert "period smaller than 30.00" in story
+    # Another kind takes the number over; clearing takes the limit away.
+    page.locator("[data-kind='period']").select_option(label="larger than")
+    settle(page)
+    lower = {"K": 15.5, "period": 30.0}
+    check_shown(page, model, {"V": 19.0}, lower=lower, upper={"J": 17.5})
+    page.locator("[data-kind='J']").select_option(label="is")
+    page.locator("[data-lever='K'] button").click()
+    settle(page)
+    check_shown(page, model, {"V": 19.0, "J": 17.5}, lower={"period": 30.0})
+    page.locator("#whatif-clear").click()
+    settle(page)
+    check_shown(page, model, {})
+    assert page.locator("[data-kind='period']").input_value() == "values"
+
+
+# Bins of a lever's outline that lie in its plot left of its limit, and how high they are.
+HEIGHTS = """() => {
+  const row = document.querySelector("[data-lever='K']"), [shape, arrow] = [1, 2].map(
+    (k) => row.querySelectorAll("svg path")[k].getAttribute("d"));
+  const bar = Number(arrow.match(/^M([^,]+)/)[1]), tip = Number(arrow.match(/H([^M]+)/)[1]);
+  const points = shape.slice(1, -1).split("L").map((pair) => pair.split(",").map(Number));
+  return { bar, tip, beyond: points.filter(([x]) => x < bar - 4).map(([, y]) => 40 - y),
+    within: points.filter(([x]) => x > bar).map(([, y]) => 40 - y) };
+}"""
+
+
+def test_a_limit_is_drawn_as_an_arrow_and_nothing_lies_beyond_it(open_page):
+    page = open_page()
+    give(page, "V", 18.0)
+    give(page, "K", 15.5, "fainter than")
+    drawn = page.evaluate(HEIGHTS)
+    assert drawn["tip"] > drawn["bar"]
+    assert max(drawn["beyond"]) == 0
+    assert max(drawn["within"]) == pytest.approx(40)
+
+
 def test_the_number_that_is_read_is_the_rounded_mean(open_page):
     page = open_page()
     give(page, "V", 17.0)
@@ -261,13 +314,18 @@ def test_the_table_is_filtered_and_paged(open_page, results):
 
 def check_panel(page, model, results, row):
     X = results.numbers(*model.names)[row : row + 1]
-    post = model.network.posterior(X)
+    lower = np.full(X.shape, np.nan)
+    if np.isnan(X[0, model.names.index("J")]):
+        lower[0, model.names.index("J")] = 16.25
+    post = model.network.posterior(Cells(X, lower))
     for j, name in enumerate(model.names):
         cell = page.locator(f"#panel-values tr[data-feature='{name}']")
         value = float(cell.locator("data").get_attribute("value"))
         assert value == pytest.approx(post.mean[0, j], abs=1e-6)
         seen = not np.isnan(X[0, j])
         assert ("measured" if seen else "filled") in cell.inner_text()
+        assert cell.locator("path.limit").count() == (not np.isnan(lower[0, j]))
+    return post
 
 
 def test_an_objects_panel_shows_measured_and_filled_values(open_page, model, results):
@@ -276,14 +334,20 @@ def test_an_objects_panel_shows_measured_and_filled_values(open_page, model, res
     page.locator("#object-search").fill(f"star {row}")
     page.locator("#object-table tbody a").first.click()
     assert page.locator("#panel-title").inner_text() == f"star {row}"
-    check_panel(page, model, results, row)
-    assert "filled: undetected, limit 16.25" in page.locator("#panel-values").inner_text()
+    post = check_panel(page, model, results, row)
+    words = page.locator("#panel-values tr[data-feature='J']").inner_text()
+    assert "undetected: fainter than 16.25 mag; filled " in words
+    value, spread = words.split("; filled ")[1].split(" ± ")
+    j = model.names.index("J")
+    assert float(value) == pytest.approx(post.mean[0, j], abs=0.051 * post.sd[0, j])
+    assert float(spread) == pytest.approx(post.sd[0, j], rel=0.051)
+    assert float(value) > 16.25
     top = max(results.numbers(*(f"p_{name}" for name in CLASSES))[row])
     assert f"{top:.3f}" in page.locator("#panel-classes").inner_text()
     page.get_by_role("button", name="Use its values under What if").click()
     settle(page)
     given = dict(zip(model.names, results.numbers(*model.names)[row], strict=True))
-    check_shown(page, model, given)
+    check_shown(page, model, given, lower={"J": 16.25})
 
 
 def test_a_panel_has_an_address(open_page, model, results):
@@ -377,10 +441,13 @@ def test_everything_can_be_done_by_the_keyboard(open_page, model):
 
 
 @pytest.mark.parametrize(("scheme", "viewport"), [("light", DESK), ("dark", PHONE)])
-def test_axe_finds_no_fault_with_contrast_and_labels(open_page, scheme, viewport):
+def test_axe_finds_no_fault_with_contrast_and_labels(open_page, results, scheme, viewport):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = open_page(viewport=viewport, color_scheme=scheme, bypass_csp=True)
     give(page, "V", 17.0)
+    give(page, "K", 15.5, "fainter than")
+    row = int(np.flatnonzero(np.isnan(results.numbers("J")[:, 0]))[0])
+    page.locator("#object-search").fill(f"star {row}")
     for step in ("page", "panel"):
         if step == "panel":
             page.locator("#object-table tbody a").first.click()

@@ -6,7 +6,7 @@ import pytest
 from skyfill.catalog import ColumnInfo, Role, Table
 from skyfill.model import Feature
 from skyfill.report import count_gaps
-from skyfill.report.gaps import REASONS, limit_values, reason_codes, seen_values
+from skyfill.report.gaps import REASONS, is_magnitude, known_cells, reason_codes, seen_values
 
 
 @pytest.fixture
@@ -63,6 +63,17 @@ def test_values_are_in_the_units_of_the_model():
 def test_limits_are_those_of_undetected_cells_in_the_units_of_the_model(table):
     info = ColumnInfo(unit="mag", role=Role.LIMIT, of="J")
     table = table.with_column("J_limit", [18.0, 18.1, 18.2, 18.3], info)
-    found = limit_values(table, [Feature("J", "mag"), Feature("K")])
-    np.testing.assert_array_equal(found[:, 0], [np.nan, 18.1, np.nan, np.nan])
-    assert np.isnan(found[:, 1]).all()
+    found = known_cells(table, [Feature("J", "mag"), Feature("K")])
+    np.testing.assert_array_equal(found.lower[:, 0], [np.nan, 18.1, np.nan, np.nan])
+    assert np.isnan(found.lower[:, 1]).all()
+    assert found.upper is None
+    found = known_cells(table, [Feature("J", ucd="phot.flux")])
+    np.testing.assert_array_equal(found.upper[:, 0], [np.nan, 18.1, np.nan, np.nan])
+    assert found.lower is None
+
+
+def test_only_a_magnitude_grows_as_an_object_gets_fainter():
+    assert is_magnitude(Feature("V", "mag"))
+    assert is_magnitude(Feature("V", None, "phot.mag;em.opt.V"))
+    assert not is_magnitude(Feature("amplitude", "mag", "src.var.amplitude"))
+    assert not is_magnitude(Feature("flux", "mJy", "phot.flux"))

@@ -2,6 +2,7 @@
 
 import errno
 import re
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -92,8 +93,6 @@ def test_the_page_appears_whole_or_not_at_all(model, tmp_path, monkeypatch):
 
 
 def test_every_script_of_the_page_is_used_and_short():
-    from importlib.resources import files
-
     scripts = {
         p.name for p in (files("skyfill.report") / "page").iterdir() if p.name.endswith(".js")
     }
@@ -101,3 +100,11 @@ def test_every_script_of_the_page_is_used_and_short():
     for name in scripts:
         text = (files("skyfill.report") / "page" / name).read_text()
         assert len(text.splitlines()) <= 300, name
+
+
+def test_no_two_scripts_of_the_page_define_the_same_name():
+    folder = files("skyfill.report") / "page"
+    text = "\n".join((folder / f"{name}.js").read_text() for name in SCRIPTS)
+    names = re.findall(r"^(?:function|class|const|let) (\w+)", text, re.MULTILINE)
+    assert len(names) > 100
+    assert sorted(set(names)) == sorted(names)

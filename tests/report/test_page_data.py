@@ -1,6 +1,7 @@
 """Data for the page: packed arrays come back; its own inference against the library's."""
 
 import json
+from functools import cache
 from importlib.resources import files
 
 import numpy as np
@@ -8,15 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy.special import log_ndtr, ndtr
+from scipy.stats import truncnorm
 
-from skyfill.network import learn_mixture
+from skyfill.network import Cells, MixtureNetwork, learn_mixture
+from skyfill.network.mixture.margin import Identity
+from skyfill.network.mixture.mixture import Mixture
 from skyfill.report.page_data import axis_of, export_network, pack, to_script, unpack
 
 LEVELS = [0.05, 0.5, 0.95]
-RUN = """([rows, levels]) => {
+RUN = """([tables, levels]) => {
   const engine = new Engine(DATA.engine);
-  return rows.map((row) => {
-    const told = engine.condition(Float64Array.from(row, (v) => v === null ? NaN : v));
+  return tables.values.map((_, r) => {
+    const cells = Object.fromEntries(Object.entries(tables).map(
+      ([name, rows]) => [name, Float64Array.from(rows[r], (v) => v === null ? NaN : v)]));
+    const told = engine.condition(cells);
     return told.lost.map((j) => {
       const { mean, sd } = engine.moments(told, j);
       return [j, mean, sd, ...levels.map((level) => engine.quantile(told, j, level))];
@@ -39,53 +46,132 @@ def plan(**options):
 
 
 @pytest.fixture
-def run(browser):
-    """Run the page's engine, alone, on rows of a table."""
+def load(browser):
+    """Load the page's engine, alone, with a network."""
     page = browser.new_page()
     folder = files("skyfill.report") / "page"
-    scripts = "".join((folder / f"{name}.js").read_text() for name in ("base", "engine"))
+    names = ("base", "limits", "mixture", "engine")
+    scripts = "".join((folder / f"{name}.js").read_text() for name in names)
 
-    def posterior(network, rows):
-        payload = to_script({"engine": export_network(network)})
+    def loaded(engine):
         page.set_content(
-            f'<script type="application/json" id="payload">{payload}</script>'
+            f'<script type="application/json" id="payload">{to_script({"engine": engine})}</script>'
             f"<script>{scripts}</script>"
         )
-        plain = [[None if np.isnan(v) else v for v in row] for row in rows]
-        return page.evaluate(RUN, [plain, LEVELS])
+        return page
 
-    yield posterior
+    yield loaded
     page.close()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        plan(),
-        plan(gaps="informative", n_components=3),
-        plan(margins=False),
-        plan(n_components=1, n_fits=1),
-        plan(arcs="own"),
-    ],
-    ids=["full", "informative", "linear", "gaussian", "arcs"],
-)
-def test_posteriors_in_the_page_are_those_of_the_library(run, table, options):
-    network = learn_mixture(table, **options).network
-    rng = np.random.default_rng(3)
-    rows = with_gaps(table[:40], rng)
-    # Nothing seen, everything seen, and values far beyond all that was learned.
-    rows = np.vstack([rows, np.full((1, 7), np.nan), np.nan_to_num(table[:1], nan=1.0)])
-    rows = np.vstack([rows, with_gaps(table[:5] * 3 - 40, rng)])
-    post, quantiles = network.posterior(rows), network.quantiles(rows, LEVELS)
-    for r, told in enumerate(run(network, rows)):
-        assert [int(cell[0]) for cell in told] == np.flatnonzero(np.isnan(rows[r])).tolist()
+def plain(table):
+    return [[None if np.isnan(v) else v for v in row] for row in table]
+
+
+def check_engine(load, network, cells):
+    """The page's posteriors of all cells without a value are those of the library."""
+    post, quantiles = network.posterior(cells), network.quantiles(cells, LEVELS)
+    nothing = np.full(cells.values.shape, np.nan)
+    tables = {"values": cells.values, "lower": cells.lower, "upper": cells.upper}
+    tables = {k: plain(nothing if v is None else v) for k, v in tables.items()}
+    tables["errors"] = plain(nothing if cells.errors is None else cells.errors)
+    page = load(export_network(network))
+    for r, told in enumerate(page.evaluate(RUN, [tables, LEVELS])):
+        assert [int(cell[0]) for cell in told] == np.flatnonzero(np.isnan(cells.values[r])).tolist()
         for cell in told:
             j = int(cell[0])
             scale = max(1.0, abs(post.mean[r, j]))
             assert cell[1] == pytest.approx(post.mean[r, j], abs=1e-6 * scale)
             assert cell[2] == pytest.approx(post.sd[r, j], abs=1e-6 * scale)
             reach = max(np.ptp(quantiles[:, r, j]), 1.0)
-            np.testing.assert_allclose(cell[3:], quantiles[:, r, j], atol=1e-3 * reach)
+            np.testing.assert_allclose(cell[3:], quantiles[:, r, j], atol=1e-6 * reach)
+
+
+def some_rows(table, rng):
+    """Rows with gaps; nothing seen, everything seen, and values far beyond all that was learned."""
+    rows = [with_gaps(table[:40], rng), np.full((1, 7), np.nan)]
+    rows += [np.nan_to_num(table[:1], nan=1.0), with_gaps(table[:5] * 3 - 40, rng)]
+    return np.vstack(rows)
+
+
+PLANS = {
+    "full": plan(),
+    "informative": plan(gaps="informative", n_components=3),
+    "linear": plan(margins=False),
+    "gaussian": plan(n_components=1, n_fits=1),
+    "arcs": plan(arcs="own"),
+}
+
+
+@pytest.fixture(scope="module")
+def learn(table):
+    return cache(lambda name: learn_mixture(table, **PLANS[name]).network)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_posteriors_in_the_page_are_those_of_the_library(load, table, learn, name):
+    check_engine(load, learn(name), Cells(some_rows(table, np.random.default_rng(3))))
+
+
+@pytest.mark.parametrize("kind", ["lower", "upper", "window", "soft", "errors"])
+@pytest.mark.parametrize("name", ["full", "informative", "linear"])
+def test_limits_and_errors_in_the_page_are_those_of_the_library(load, table, learn, name, kind):
+    rng = np.random.default_rng(4)
+    rows = some_rows(table, rng)
+    # Limits at values of other objects, so that atoms and the far ends are among them.
+    at = np.nan_to_num(rng.permuted(np.nan_to_num(table[: len(rows)], nan=15.0), axis=0))
+    at[::9] += 12.0
+    some = np.where(rng.random(rows.shape) < 0.6, at, np.nan)
+    wide = np.where(np.isnan(some), np.nan, rng.choice([0.02, 0.3, 2.0], rows.shape))
+    cells = {
+        "lower": {"lower": some},
+        "upper": {"upper": some},
+        "window": {"lower": some, "upper": some + wide},
+        "soft": {"lower": some, "errors": wide},
+        "errors": {"upper": some, "errors": rng.choice([0.0, 0.1, 1.0], rows.shape)},
+    }[kind]
+    check_engine(load, learn(name), Cells(rows, **cells))
+
+
+def test_levels_within_limits_are_calibrated_in_the_page(load, table):
+    values = np.delete(table, 2, axis=1)
+    lower = np.full(values.shape, np.nan)
+    lower[:, 2:4] = np.where(np.isnan(values[:, 2:4]), 15.5, np.nan)
+    network = learn_mixture(Cells(values, lower), **plan()).network
+    assert network.within_limits is not None
+    check_engine(load, network, Cells(values[:60], lower[:60]))
+
+
+def test_tails_of_the_normal_are_exact(load, model):
+    z = np.concatenate([np.linspace(-38, 8, 400), [-2.5, 2.5, 0.0, 1e-9]])
+    page = load(export_network(model.network))
+    found = np.array(
+        page.evaluate("(z) => z.map((v) => [normalCdf(v), ...logTail(v)])", z.tolist())
+    )
+    hazard = np.exp(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - log_ndtr(z))
+    np.testing.assert_allclose(found[z > -37, 0], ndtr(z[z > -37]), rtol=1e-12)
+    np.testing.assert_allclose(found[:, 1], log_ndtr(z), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(found[:, 2], hazard, rtol=1e-12)
+
+
+COVARIANCE = """(limit) => {
+  const engine = new Engine(DATA.engine), cells = emptyCells(3);
+  cells.lower[2] = limit;
+  const told = engine.condition(cells);
+  return engine.covarianceOf(told, 0, 0, 1) - engine.tightening(told, 0, 0, 1);
+}"""
+
+
+def test_a_limit_tightens_the_covariance_of_the_others_as_on_paper(load):
+    root = np.random.default_rng(0).normal(size=(3, 5))
+    cov = root @ root.T
+    margins = tuple(Identity(np.array([0.0, 1.0]), np.array([0.0, 1.0])) for _ in range(3))
+    fit = Mixture(np.ones(1), np.zeros((1, 3)), cov[None], None, None)
+    page = load(export_network(MixtureNetwork(("a", "b", "c"), margins, (fit,))))
+    sd = np.sqrt(cov[2, 2])
+    lost = cov[2, 2] - truncnorm.var(0.7 / sd, np.inf, scale=sd)
+    expected = cov[0, 1] - cov[0, 2] * cov[1, 2] * lost / cov[2, 2] ** 2
+    assert page.evaluate(COVARIANCE, 0.7) == pytest.approx(expected, rel=1e-9)
 
 
 def test_axes_hold_nearly_all_values(model, table):

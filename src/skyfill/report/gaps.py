@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from skyfill.catalog import Reason, Role, Table, numbers_in
 from skyfill.model import Feature
 from skyfill.model.results import before_name
+from skyfill.network import Cells
 
 UNKNOWN = "unknown"
 REASONS = (*(str(reason) for reason in Reason if reason is not Reason.FILLED), UNKNOWN)
@@ -58,16 +59,29 @@ def seen_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64
     return out
 
 
-def limit_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64]:
-    """Return the limits beyond which undetected features lie; NaN where there is none."""
+def known_cells(table: Table, features: Sequence[Feature]) -> Cells:
+    """Return what is known of features: measured values, and limits where they were not detected.
+
+    The value is larger than the limit of a magnitude, and smaller than that of any other quantity.
+    """
     limit_of = {table.info(name).of: name for name in table.names_with(Role.LIMIT)}
     undetected = reason_codes(table, features) == 1 + REASONS.index(Reason.UNDETECTED)
-    out = np.full(undetected.shape, np.nan)
+    lower, upper = np.full(undetected.shape, np.nan), np.full(undetected.shape, np.nan)
     for j, feature in enumerate(features):
         if feature.name in limit_of:
+            side = lower if is_magnitude(feature) else upper
             limits = _in_unit(table, limit_of[feature.name], feature)
-            out[:, j] = np.where(undetected[:, j], limits, np.nan)
-    return out
+            side[:, j] = np.where(undetected[:, j] & np.isfinite(limits), limits, np.nan)
+    return Cells(seen_values(table, features), lower, upper)
+
+
+def is_magnitude(feature: Feature) -> bool:
+    """Check whether a feature is larger for fainter objects.
+
+    Amplitudes and colors are in magnitudes too; they have other UCDs.
+    """
+    ucd = (feature.ucd or "").lower()
+    return ucd.startswith("phot.mag") or (not ucd and feature.unit == "mag")
 
 
 def _in_unit(table: Table, name: str, feature: Feature) -> NDArray[np.float64]:

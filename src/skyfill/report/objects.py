@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from skyfill.catalog import Role, Table, open_scan, with_guessed_roles
 from skyfill.errors import CatalogError
@@ -24,7 +25,7 @@ from skyfill.model.results import (
     probability_name,
     without_before,
 )
-from skyfill.report.gaps import GapCounts, count_gaps, limit_values, reason_codes, seen_values
+from skyfill.report.gaps import GapCounts, count_gaps, known_cells, reason_codes
 from skyfill.report.page_data import pack
 from skyfill.sky import read_positions
 
@@ -93,15 +94,17 @@ def gather_results(
 def export_objects(results: Results, features: Sequence[Feature]) -> dict[str, Any]:
     """Return the objects as packed columns: names, positions, values, classes and facts."""
     table = with_guessed_roles(results.table)
-    classes, values = class_names(table), seen_values(table, features)
+    classes, cells = class_names(table), known_cells(table, features)
     return {
         "shown": len(table),
         "rows": results.n_rows,
         "ids": _identifiers(table),
         "position": _positions(table),
-        "values": pack(values, "f8" if values.size <= MAX_EXACT else "f4"),
+        "values": pack(cells.values, "f8" if cells.values.size <= MAX_EXACT else "f4"),
+        "lower": _sparse(cells.lower),
+        "upper": _sparse(cells.upper),
+        "errors": _sparse(cells.errors),
         "reasons": pack(reason_codes(table, features), "u1"),
-        "limits": _limits(table, features),
         "classes": list(classes),
         "predicted": _codes(table, CLASS, classes) if classes else None,
         "probabilities": _probabilities(table, classes),
@@ -113,11 +116,11 @@ def export_objects(results: Results, features: Sequence[Feature]) -> dict[str, A
     }
 
 
-def _limits(table: Table, features: Sequence[Feature]) -> dict[str, Any]:
-    """Return the limits of undetected cells, and which cells those are: most have none."""
-    limits = limit_values(table, features).ravel()
-    cells = np.flatnonzero(~np.isnan(limits))
-    return {"cells": pack(cells, "u4"), "values": pack(limits[cells], "f4")}
+def _sparse(array: NDArray[np.float64] | None) -> dict[str, Any]:
+    """Return the numbers of an array with their places: most cells have none."""
+    flat = np.empty(0) if array is None else array.ravel()
+    cells = np.flatnonzero(~np.isnan(flat))
+    return {"cells": pack(cells, "u4"), "values": pack(flat[cells])}
 
 
 def class_names(table: Table) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from skyfill import __version__
 from skyfill.catalog.file_io import open_atomic
 from skyfill.evaluate.surveys import Groups, guess_groups
 from skyfill.model import Model
-from skyfill.report.gaps import REASONS, seen_values
+from skyfill.report.gaps import REASONS, is_magnitude, seen_values
 from skyfill.report.importance import importance_for_classes, importance_for_features
 from skyfill.report.network_drawing import (
     FILLS,
@@ -33,8 +33,8 @@ from skyfill.report.page_data import axis_of, export_network, to_script
 
 # In the order in which they are loaded: later parts use earlier ones.
 SCRIPTS = (
-    "base", "engine", "plots", "objects", "gaps", "network", "whatif", "pair",
-    "filling", "classes", "importance", "panel", "sky", "main",
+    "base", "limits", "mixture", "engine", "plots", "objects", "gaps", "network", "whatif",
+    "pair", "filling", "classes", "importance", "panel", "sky", "main",
 )  # fmt: skip
 
 
@@ -135,6 +135,7 @@ def _features(model: Model, groups: Groups) -> list[dict[str, Any]]:
             "name": feature.name,
             "unit": feature.unit,
             "description": feature.description,
+            "magnitude": is_magnitude(feature),
             "group": group_of[feature.name],
             "axis": axis_of(margin),
         }

@@ -13,8 +13,10 @@ from scipy.special import ndtri
 
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture import gap_kernels as kernels
+from skyfill.network.mixture import limited_kernels, truncated_kernels, uncertain_kernels
 from skyfill.network.mixture.margin import GRID_REACH, Constant, Identity, Margin
 from skyfill.network.mixture.mixture import gap_logs
+from skyfill.network.mixture.network import NARROWEST
 
 Array = NDArray[np.float64]
 # An axis shows the middle of a column, and its own width on both sides where there are data.
@@ -30,6 +32,7 @@ def export_network(network: MixtureNetwork) -> dict[str, Any]:
     covs = np.concatenate([fit.covs for fit in network.fits])
     rows, columns = np.tril_indices(len(network))
     calibration, by_spread = network.calibration, network.by_spread
+    within = network.within_limits
     return {
         "reach": GRID_REACH,
         "negligible": kernels.NEGLIGIBLE,
@@ -46,6 +49,16 @@ def export_network(network: MixtureNetwork) -> dict[str, Any]:
         "calibration": None if calibration is None else pack(calibration),
         "knots": None if by_spread is None else pack(by_spread.knots),
         "spreadLevels": None if by_spread is None else pack(by_spread.levels),
+        "withinLimits": None if within is None else pack(within),
+        "limits": {
+            "behind": uncertain_kernels.BEHIND,
+            "sweeps": truncated_kernels.SWEEPS,
+            "settled": truncated_kernels.SETTLED,
+            "cells": limited_kernels.CELLS,
+            "below": limited_kernels.BELOW,
+            "above": limited_kernels.ABOVE,
+            "narrowest": NARROWEST,
+        },
     }
 
 

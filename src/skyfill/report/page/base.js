@@ -110,6 +110,24 @@ function plural(number, word) {
 function unitOf(feature) {
   return feature.unit ? ` ${feature.unit}` : "";
 }
+
+/* How a limit of a feature is called: of a magnitude, larger is fainter. */
+function limitWords(feature) {
+  return feature.magnitude
+    ? { lower: "fainter than", upper: "brighter than" }
+    : { lower: "larger than", upper: "smaller than" };
+}
+
+/* Limits of a feature in words, such as "fainter than 16.2 mag"; empty where there is none. */
+function describeLimits(cells, j) {
+  const feature = DATA.features[j],
+    words = limitWords(feature);
+  return ["lower", "upper"]
+    .filter((side) => !Number.isNaN(cells[side][j]))
+    .map((side) => `${words[side]} ${show(cells[side][j])}${unitOf(feature)}`)
+    .join(" and ");
+}
+
 function color(k) {
   return `var(--c${k % 8})`;
 }

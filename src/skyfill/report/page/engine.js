@@ -1,59 +1,10 @@
-/* The posterior of a mixture network, as the library computes it.
+/* The distribution of each gap of an object, as the library computes it.
 
-   Each feature is mapped to a normal score by its margin. Every component of every fit is a Gaussian
-   over the scores: given the seen ones, the others follow by regression. The mean on the feature's own
-   scale is a seven-point Gauss-Hermite quadrature of the mapped-back posterior. */
+   It is a mixture of normals in the scores of its feature. The mean on the feature's own scale is a
+   seven-point Gauss-Hermite quadrature of the mapped-back mixture; within limits, a sum over narrow
+   cells. */
 
-class Engine {
-  constructor(facts) {
-    Object.assign(this, facts);
-    for (const name of [
-      "grids",
-      "logWeights",
-      "means",
-      "covs",
-      "logLost",
-      "logSeen",
-      "calibration",
-      "knots",
-      "spreadLevels",
-    ])
-      this[name] = unpack(facts[name]);
-    this.p = this.margins.length;
-    this.c = this.logWeights.length;
-    this.size = this.grids.length / this.p;
-    this.triangle = (this.p * (this.p + 1)) / 2;
-    /* Whether the model treats a gap as evidence. */
-    this.hints = this.logLost.some((log) => log !== 0);
-    this.nothing = this.condition(new Float64Array(this.p).fill(NaN), false);
-  }
-
-  cov(k, i, j) {
-    return i >= j
-      ? this.covs[k * this.triangle + (i * (i + 1)) / 2 + j]
-      : this.covs[k * this.triangle + (j * (j + 1)) / 2 + i];
-  }
-
-  /* Normal score of a value. */
-  score(j, value) {
-    const { kind, x, z, atoms, scores, slopes } = this.margins[j];
-    if (kind === "constant") return 0;
-    if (kind === "linear") return (value - x[0]) / (x[1] - x[0]);
-    const last = x.length - 1;
-    let score;
-    if (value < x[0]) score = z[0] + (value - x[0]) / slopes[0];
-    else if (value > x[last]) score = z[last] + (value - x[last]) / slopes[1];
-    else {
-      const atom = below(atoms, value);
-      if (atom >= 0 && atoms[atom] === value) score = scores[atom];
-      else {
-        const i = Math.min(below(x, value), last - 1);
-        score = x[i + 1] === x[i] ? z[i] : z[i] + ((z[i + 1] - z[i]) / (x[i + 1] - x[i])) * (value - x[i]);
-      }
-    }
-    return Math.min(Math.max(score, -this.reach), this.reach);
-  }
-
+class Engine extends Mixture {
   /* Highest score of values up to this one: an atom is wholly below its own edge. */
   edge(j, value) {
     const { kind, x, z } = this.margins[j];
@@ -71,72 +22,6 @@ class Engine {
     return this.grids[base] + (at - i) * (this.grids[base + 1] - this.grids[base]);
   }
 
-  /* Each component's view of a row: responsibility, and mean, sd and gain of each gap. With `hint`, a
-     missing value is a gap, which may be informative; otherwise it is merely unknown. */
-  condition(row, hint = true) {
-    const seen = [],
-      lost = [];
-    for (let j = 0; j < this.p; j++) (Number.isNaN(row[j]) ? lost : seen).push(j);
-    const s = seen.length,
-      z = seen.map((j) => this.score(j, row[j]));
-    const resp = new Float64Array(this.c),
-      mean = new Float64Array(this.c * this.p),
-      sd = new Float64Array(this.c * this.p);
-    const gain = new Float64Array(this.c * this.p * s),
-      L = new Float64Array(s * s),
-      y = new Float64Array(s);
-    for (let k = 0; k < this.c; k++) {
-      let log = this.logWeights[k] - 0.5 * s * Math.log(2 * Math.PI);
-      if (hint)
-        for (let j = 0; j < this.p; j++)
-          log += (Number.isNaN(row[j]) ? this.logLost : this.logSeen)[k * this.p + j];
-      for (let a = 0; a < s; a++) {
-        for (let b = 0; b <= a; b++) {
-          let sum = this.cov(k, seen[a], seen[b]);
-          for (let h = 0; h < b; h++) sum -= L[a * s + h] * L[b * s + h];
-          L[a * s + b] = a === b ? Math.sqrt(Math.max(sum, 1e-300)) : sum / L[b * s + b];
-        }
-        let rest = z[a] - this.means[k * this.p + seen[a]];
-        for (let h = 0; h < a; h++) rest -= L[a * s + h] * y[h];
-        y[a] = rest / L[a * s + a];
-        log -= Math.log(L[a * s + a]) + 0.5 * y[a] * y[a];
-      }
-      resp[k] = log;
-      for (const j of lost) {
-        const at = (k * this.p + j) * s;
-        let m = this.means[k * this.p + j],
-          v = this.cov(k, j, j);
-        for (let a = 0; a < s; a++) {
-          let g = this.cov(k, j, seen[a]);
-          for (let h = 0; h < a; h++) g -= L[a * s + h] * gain[at + h];
-          g /= L[a * s + a];
-          gain[at + a] = g;
-          m += g * y[a];
-          v -= g * g;
-        }
-        mean[k * this.p + j] = m;
-        sd[k * this.p + j] = Math.sqrt(Math.max(v, 1e-300));
-      }
-    }
-    this.normalize(resp);
-    return { row, seen, lost, resp, mean, sd, gain };
-  }
-
-  /* Log densities become responsibilities within each fit, over the number of fits. */
-  normalize(logs) {
-    const fits = this.bounds.length - 1;
-    for (let f = 0; f < fits; f++) {
-      let top = -Infinity,
-        sum = 0;
-      for (let k = this.bounds[f]; k < this.bounds[f + 1]; k++) top = Math.max(top, logs[k]);
-      for (let k = this.bounds[f]; k < this.bounds[f + 1]; k++) {
-        logs[k] = logs[k] > top - 30 ? Math.exp(logs[k] - top) : 0;
-        sum += logs[k];
-      }
-      for (let k = this.bounds[f]; k < this.bounds[f + 1]; k++) logs[k] /= sum * fits;
-    }
-  }
-
   /* Components that matter to a gap: [responsibility, mean, sd] of the score, summing to one. */
   parts(posterior, j) {
     const found = [];
@@ -150,17 +35,27 @@ class Engine {
     return found;
   }
 
+  /* Distribution of a gap within its limits. */
+  table(posterior, j) {
+    return (posterior.tables[j] ??= tabulate(this.parts(posterior, j), posterior.windows.get(j), this.limits));
+  }
+
   /* Mean and standard deviation of a gap on the feature's own scale. */
   moments(posterior, j) {
     const middle = this.grids[j * this.size + (this.size >> 1)];
     let first = 0,
       second = 0;
-    for (const [weight, mean, sd] of this.parts(posterior, j))
-      for (let q = 0; q < this.nodes.length; q++) {
-        const value = this.value(j, mean + sd * this.nodes[q]) - middle;
-        first += weight * this.weights[q] * value;
-        second += weight * this.weights[q] * value * value;
-      }
+    const add = (weight, score) => {
+      const value = this.value(j, score) - middle;
+      first += weight * value;
+      second += weight * value * value;
+    };
+    if (posterior.windows.has(j)) {
+      const { first: start, width, mass } = this.table(posterior, j);
+      mass.forEach((weight, i) => add(weight, start + (i + 0.5) * width));
+    } else
+      for (const [weight, mean, sd] of this.parts(posterior, j))
+        this.nodes.forEach((node, q) => add(weight * this.weights[q], mean + sd * node));
     return { mean: middle + first, sd: Math.sqrt(Math.max(second - first * first, 0)) };
   }
 
@@ -173,6 +68,11 @@ class Engine {
 
   /* Value below which a gap lies with a given probability, calibrated where the model is. */
   quantile(posterior, j, level) {
+    if (posterior.windows.has(j)) {
+      const steps = this.withinLimits && this.withinLimits.length / this.p,
+        wanted = steps ? along(this.withinLimits, j * steps, steps, level) : level;
+      return this.value(j, scoreAt(this.table(posterior, j), wanted));
+    }
     const parts = this.parts(posterior, j);
     let low = Math.min(...parts.map(([, m, s]) => m - 8 * s)),
       high = Math.max(...parts.map(([, m, s]) => m + 8 * s));
@@ -210,7 +110,9 @@ class Engine {
   /* Probability of each bin, given the scores of its edges; invisible contributions are left out. */
   masses(posterior, j, scores) {
     const parts = this.parts(posterior, j).filter(([weight]) => weight > 5e-4),
-      levels = scores.map((score) => this.cdf(parts, score));
+      levels = posterior.windows.has(j)
+        ? scores.map((score) => levelIn(this.table(posterior, j), score))
+        : scores.map((score) => this.cdf(parts, score));
     return levels.slice(1).map((level, i) => Math.max(level - levels[i], 0));
   }
 
@@ -220,14 +122,11 @@ class Engine {
       zy = this.scores(j, edgesY);
     const nx = zx.length - 1,
       ny = zy.length - 1,
-      s = posterior.seen.length,
       out = new Float64Array(nx * ny);
     for (const [weight, meanX, sdX, k] of this.parts(posterior, i)) {
       if (weight < 1e-4) continue;
-      let cov = this.cov(k, i, j);
-      for (let h = 0; h < s; h++)
-        cov -= posterior.gain[(k * this.p + i) * s + h] * posterior.gain[(k * this.p + j) * s + h];
-      const meanY = posterior.mean[k * this.p + j],
+      const cov = this.covarianceOf(posterior, k, i, j) - this.tightening(posterior, k, i, j),
+        meanY = posterior.mean[k * this.p + j],
         sdY = posterior.sd[k * this.p + j],
         slope = cov / (sdX * sdX);
       const rest = Math.sqrt(Math.max(sdY * sdY - slope * cov, 1e-8));
@@ -263,27 +162,4 @@ function spreadOf(parts) {
     second += weight * (mean * mean + sd * sd);
   }
   return Math.sqrt(Math.max(second - first * first, 0));
-}
-
-/* Place of the last entry of a rising list that is not above a value; -1 if there is none. */
-function below(list, value) {
-  let low = 0,
-    high = list.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (list[middle] <= value) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
-}
-
-/* Normal distribution function; error below 7.5e-8 (Abramowitz & Stegun 1964, 26.2.17). */
-function normalCdf(x) {
-  const size = Math.abs(x);
-  if (size > 7) return x < 0 ? 0 : 1;
-  const t = 1 / (1 + 0.2316419 * size);
-  const sum =
-    t * (0.31938153 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));
-  const tail = 0.3989422804014327 * Math.exp(-0.5 * size * size) * sum;
-  return x < 0 ? tail : 1 - tail;
 }

@@ -9,8 +9,10 @@ function readObjects(facts) {
   const n = facts.shown,
     read = {};
   for (const [name, packed] of Object.entries(facts.facts)) read[name] = unpack(packed);
-  const cells = unpack(facts.limits.cells),
-    limits = unpack(facts.limits.values);
+  const sparse = ({ cells, values }) => {
+    const numbers = unpack(values);
+    return new Map(Array.from(unpack(cells), (cell, k) => [cell, numbers[k]]));
+  };
   return {
     ...facts,
     n,
@@ -20,11 +22,23 @@ function readObjects(facts) {
     probabilities: unpack(facts.probabilities),
     facts: read,
     outlier: unpack(facts.outlier),
-    limits: new Map(Array.from(cells, (cell, k) => [cell, limits[k]])),
+    lower: sparse(facts.lower),
+    upper: sparse(facts.upper),
+    errors: sparse(facts.errors),
     ra: facts.position && unpack(facts.position.ra),
     dec: facts.position && unpack(facts.position.dec),
     label: facts.label && { ...facts.label, codes: unpack(facts.label.codes) },
   };
+}
+
+/* What is known of an object. */
+function cellsOf(i) {
+  const p = DATA.features.length,
+    cells = emptyCells(p);
+  cells.values.set(OBJECTS.values.subarray(i * p, (i + 1) * p));
+  for (const name of ["lower", "upper", "errors"])
+    for (let j = 0; j < p; j++) cells[name][j] = OBJECTS[name].get(i * p + j) ?? NaN;
+  return cells;
 }
 
 function classOf(i) {

@@ -54,7 +54,7 @@ function pairSection() {
     first.label,
     second.label,
     make("label", { style: "flex:1 1 100%" }, "value of the first", slider),
-    make("label.check", {}, check, "also use the values given under What if"),
+    make("label.check", {}, check, "also use what is given under What if"),
   );
   place.append(make("div.beside", {}, make("div.card", {}, figure), make("div", {}, controls, story)));
   WATCHERS.push(() => state.useEvidence && view.redraw());
@@ -62,12 +62,12 @@ function pairSection() {
   again();
 }
 
-/* Evidence for the figure: values given elsewhere, except for these two features. */
+/* Evidence for the figure: what is given elsewhere, except for these two features. */
 function pairEvidence(state, at = NaN) {
-  const row = state.useEvidence ? EVIDENCE.slice() : new Float64Array(EVIDENCE.length).fill(NaN);
-  row[state.x] = at;
-  row[state.y] = NaN;
-  return ENGINE.condition(row, false);
+  const cells = state.useEvidence ? copyCells(EVIDENCE) : emptyCells(ENGINE.p);
+  for (const array of Object.values(cells)) array[state.x] = array[state.y] = NaN;
+  cells.values[state.x] = at;
+  return ENGINE.condition(cells, false);
 }
 
 function pairFigure(width, state, story) {

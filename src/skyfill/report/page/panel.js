@@ -3,15 +3,15 @@
 function openObject(i) {
   const dialog = document.getElementById("panel"),
     p = DATA.features.length;
-  const row = Float64Array.from(OBJECTS.values.subarray(i * p, (i + 1) * p)),
-    posterior = ENGINE.condition(row);
+  const cells = cellsOf(i),
+    posterior = ENGINE.condition(cells);
   const close = make("button.quiet", { type: "button", onclick: () => dialog.close() }, "Close");
   const use = make(
     "button",
     {
       type: "button",
       onclick: () => {
-        EVIDENCE.set(row);
+        for (const [name, array] of Object.entries(cells)) EVIDENCE[name].set(array);
         update();
         dialog.close();
         document.getElementById("whatif").scrollIntoView();
@@ -29,10 +29,15 @@ function openObject(i) {
       para(
         `${posterior.seen.length} of ${p} features were measured (filled circles); the others are filled (open circles with their 90 % interval). The gray line is the range that contains nearly all objects.`,
       ),
+      posterior.limited.length
+        ? para(
+            "Where a feature was not detected, a bar marks the limit, its arrow points to where the value lies, and the shaded curve is the distribution of the value.",
+          )
+        : null,
       make(
         "div.scroll",
         { tabindex: "0", role: "region", "aria-label": "Values of the object" },
-        valueTable(i, row, posterior),
+        valueTable(i, posterior),
       ),
       make("p", {}, use),
     ].filter(Boolean),
@@ -81,11 +86,12 @@ function nextBlock(i) {
   return found ? make("div", {}, make("h3", {}, "Next best measurement"), para(found)) : null;
 }
 
-function valueTable(i, row, posterior) {
-  const body = make("tbody");
+function valueTable(i, posterior) {
+  const body = make("tbody"),
+    { values } = posterior.cells;
   DATA.features.forEach((feature, j) => {
-    const seen = !Number.isNaN(row[j]),
-      { mean, sd } = seen ? { mean: row[j], sd: 0 } : ENGINE.moments(posterior, j);
+    const seen = !Number.isNaN(values[j]),
+      { mean, sd } = seen ? { mean: values[j], sd: 0 } : ENGINE.moments(posterior, j);
     const ends = seen ? null : [ENGINE.quantile(posterior, j, 0.05), ENGINE.quantile(posterior, j, 0.95)];
     body.append(
       make(
@@ -95,8 +101,8 @@ function valueTable(i, row, posterior) {
         make("td.n", {}, make("data", { value: mean }, seen ? show(mean, 5) : showWith(mean, sd)[0])),
         make("td.n", {}, seen ? "" : `± ${showWith(mean, sd)[1]}`),
         make("td", {}, feature.unit || ""),
-        make("td", { style: "width:36%" }, errorBar(feature, mean, ends)),
-        make("td.soft", {}, originOf(i, j)),
+        make("td", { style: "width:36%" }, errorBar(posterior, j, mean, ends)),
+        make("td.soft.origin", {}, originOf(i, j, posterior, plusMinus(mean, sd))),
       ),
     );
   });
@@ -125,30 +131,35 @@ function valueTable(i, row, posterior) {
   );
 }
 
-/* Origin of a value: measured, or filled and why; a survey's limit where it detected nothing. */
-function originOf(i, j) {
-  const cell = i * DATA.features.length + j,
-    word = DATA.reasons[OBJECTS.reasons[cell] - 1];
-  if (word === undefined) return "measured";
-  const limit = OBJECTS.limits.get(cell);
-  return `filled: ${word === "unknown" ? "gap" : word}${limit === undefined ? "" : `, limit ${show(limit)}`}`;
+/* Origin of a value: measured, or filled and why; with a limit, the limit and the value. */
+function originOf(i, j, { cells, windows }, filled) {
+  const reason = DATA.reasons[OBJECTS.reasons[i * DATA.features.length + j] - 1],
+    word = reason === "unknown" ? "gap" : reason;
+  if (reason === undefined) return "measured";
+  return windows.has(j) ? `${word}: ${describeLimits(cells, j)}; filled ${filled}` : `filled: ${word}`;
 }
 
-function errorBar(feature, mean, ends) {
-  const axis = axisOf(feature),
+/* A value among those of all objects: its interval if it is filled; above them its limits and the
+   distribution within. */
+function errorBar(posterior, j, mean, ends) {
+  const feature = DATA.features[j],
+    axis = axisOf(feature),
+    box = { width: 240, height: posterior.windows.has(j) ? 34 : 22 },
+    y = box.height - 11,
     at = (v) => 6 + 228 * Math.min(Math.max(axis.at(v), 0), 1);
   const svg = draw(
     "svg",
-    { viewBox: "0 0 240 22", "aria-hidden": "true" },
-    draw("line", { x1: 6, x2: 234, y1: 11, y2: 11, stroke: "var(--line)", "stroke-width": 2 }),
+    { viewBox: `0 0 ${box.width} ${box.height}`, style: `height:${box.height}px`, "aria-hidden": "true" },
+    draw("line", { x1: 6, x2: 234, y1: y, y2: y, stroke: "var(--line)", "stroke-width": 2 }),
   );
+  if (posterior.windows.has(j)) svg.append(...drawLimits(posterior, j, axis, at, { ...box, y }));
   if (ends)
     svg.append(
       draw("line", {
         x1: at(ends[0]),
         x2: at(ends[1]),
-        y1: 11,
-        y2: 11,
+        y1: y,
+        y2: y,
         stroke: color(feature.group),
         "stroke-width": 4,
       }),
@@ -156,7 +167,7 @@ function errorBar(feature, mean, ends) {
   svg.append(
     draw("circle", {
       cx: at(mean),
-      cy: 11,
+      cy: y,
       r: 5,
       fill: ends ? "var(--paper)" : color(feature.group),
       stroke: color(feature.group),
@@ -164,6 +175,27 @@ function errorBar(feature, mean, ends) {
     }),
   );
   return svg;
+}
+
+function drawLimits(posterior, j, axis, at, box) {
+  const masses = distribution(posterior, j, ENGINE.scores(j, axis.edges(BINS))),
+    shape = draw("path.within", {
+      d: outline(masses, { width: 228, height: box.y - 1 }),
+      transform: "translate(6 1)",
+      fill: color(DATA.features[j].group),
+      "fill-opacity": 0.3,
+    });
+  const marks = ["lower", "upper"]
+    .filter((side) => !Number.isNaN(posterior.cells[side][j]))
+    .map((side) =>
+      draw("path.limit", {
+        d: limitMark(at(posterior.cells[side][j]), side === "lower" ? 1 : -1, box, 6),
+        fill: "none",
+        stroke: "var(--ink)",
+        "stroke-width": 1.6,
+      }),
+    );
+  return [shape, ...marks];
 }
 
 /* The address names the object, so that a panel can be linked to. */

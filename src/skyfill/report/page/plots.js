@@ -49,6 +49,23 @@ function smooth(masses) {
   return once(once(masses));
 }
 
+/* Distribution of a gap over bins, smoothed; the edge at a limit stays sharp. */
+function distribution(posterior, j, scores) {
+  const masses = ENGINE.masses(posterior, j, scores),
+    first = masses.findIndex((mass) => mass > 0);
+  if (!posterior.windows.has(j) || first < 0) return smooth(masses);
+  const end = masses.length - [...masses].reverse().findIndex((mass) => mass > 0);
+  const within = smooth(masses.slice(first, end));
+  return masses.map((_, i) => (i >= first && i < end ? within[i - first] : 0));
+}
+
+/* A limit at x in a box: a bar, and an arrow to the side on which the value lies (1 or -1). */
+function limitMark(x, side, { width, height }, y = height / 2) {
+  const tip = Math.min(Math.max(x + 16 * side, 1), width - 1),
+    back = tip - 5 * side;
+  return `M${x},1V${height - 1}M${x},${y}H${tip}M${back},${y - 4}L${tip},${y}L${back},${y + 4}`;
+}
+
 /* Outline of a distribution over bins of even width, as a path in a box. */
 function outline(masses, { width, height, top }, closed = true) {
   const most = top || Math.max(...masses, 1e-12),

@@ -1,8 +1,9 @@
 /* What if: values given for some features, and the distributions of all others. */
 
-const EVIDENCE = new Float64Array(DATA.features.length).fill(NaN);
+const EVIDENCE = emptyCells(DATA.features.length);
 const LEVERS = [];
 const WATCHERS = [];
+const BOX = { width: 300, height: 40 };
 let useHints = true;
 
 function whatifSection() {
@@ -10,6 +11,9 @@ function whatifSection() {
   place.append(
     para(
       "Suppose an object has these values: what would its other features be? Move a slider or type a number, and the page recomputes every other distribution from the model. The gray outline is the distribution of all objects; the colored one is that of this object.",
+    ),
+    para(
+      "If a feature was not detected, only a limit is known. Choose “fainter than”, “larger than” or the opposite instead of “is”: the number is then the limit, and the arrow points to where the value lies.",
     ),
   );
   const story = make("p", { "aria-live": "polite", id: "whatif-story" });
@@ -19,11 +23,10 @@ function whatifSection() {
       type: "button",
       id: "whatif-clear",
       onclick: () => {
-        EVIDENCE.fill(NaN);
-        update();
+        for (const lever of LEVERS) lever.clearGiven();
       },
     },
-    "Clear all values",
+    "Clear all",
   );
   const rows = make(
     "div.levers.card",
@@ -33,7 +36,8 @@ function whatifSection() {
       { "aria-hidden": "true" },
       make("span", {}, "feature"),
       make("span", {}, "distribution"),
-      make("span", {}, "set a value"),
+      make("span", {}, "set a value or a limit"),
+      make("span", {}, ""),
       make("span", {}, ""),
       make("span.posterior", {}, "mean ± sd"),
       make("span", {}, ""),
@@ -57,20 +61,27 @@ function whatifSection() {
         "label.check",
         {},
         hints,
-        "treat features without a value as gaps, which are evidence (as when the model fills a catalogue)",
+        "treat features without a value or limit as gaps, which are evidence (as when the model fills a catalogue)",
       )
     : null;
   place.append(make("div.controls", {}, ...[clear, label].filter(Boolean)), story, rows);
   WATCHERS.push((posterior) => {
     story.textContent = describeEvidence(posterior);
-    clear.disabled = !posterior.seen.length;
+    clear.disabled = !posterior.seen.length && !posterior.limited.length;
   });
   update();
 }
 
-function give(j, value) {
-  EVIDENCE[j] = Number.isFinite(value) ? value : NaN;
+/* Give a number for a feature: kind is "values", "lower" or "upper". */
+function give(j, kind, number) {
+  for (const array of Object.values(EVIDENCE)) array[j] = NaN;
+  if (Number.isFinite(number)) EVIDENCE[kind][j] = number;
   update();
+}
+
+/* In which way a feature is given; undefined if it is not. */
+function kindOf(cells, j) {
+  return ["values", "lower", "upper"].find((kind) => !Number.isNaN(cells[kind][j]));
 }
 
 let waiting = false;
@@ -80,27 +91,34 @@ function update() {
   waiting = true;
   requestAnimationFrame(() => {
     waiting = false;
-    const posterior = ENGINE.condition(EVIDENCE.slice(), useHints);
+    const posterior = ENGINE.condition(copyCells(EVIDENCE), useHints);
     for (const lever of LEVERS) lever.show(posterior);
     for (const watcher of WATCHERS) watcher(posterior);
   });
 }
 
 function describeEvidence(posterior) {
-  if (!posterior.seen.length)
+  const { cells, seen, limited, lost } = posterior;
+  if (!seen.length && !limited.length)
     return ENGINE.hints && useHints
       ? "No values are given: these are the distributions of objects without any measurement. To this model a gap is evidence: faint objects, for example, have more gaps."
       : "No values are given: these are the distributions of all objects together.";
-  const given = posterior.seen.map((j) => `${DATA.features[j].name} = ${show(EVIDENCE[j])}`).join(", ");
-  if (!posterior.lost.length) return `Given ${given}: nothing is left to fill.`;
-  const kept = posterior.lost
-    .map((j) => [j, LEVERS[j].posterior.sd / (LEVERS[j].before.sd || 1)])
+  const name = (j) => DATA.features[j].name,
+    given = [
+      ...seen.map((j) => `${name(j)} = ${show(cells.values[j])}`),
+      ...limited.map((j) => `${name(j)} ${describeLimits(cells, j)}`),
+    ].join(", "),
+    others = lost.filter((j) => !limited.includes(j));
+  if (!others.length) return `Given ${given}: no other feature is left to fill.`;
+  const kept = others
+    .filter((j) => LEVERS[j].before.sd > 0)
+    .map((j) => [j, LEVERS[j].posterior.sd / LEVERS[j].before.sd])
     .filter(([, share]) => Number.isFinite(share));
   const mean = Math.exp(
     kept.reduce((sum, [, share]) => sum + Math.log(Math.max(share, 1e-6)), 0) / (kept.length || 1),
   );
-  const [best, share] = kept.reduce((a, b) => (b[1] < a[1] ? b : a), [posterior.lost[0], 1]);
-  return `Given ${given}: the spread of the other features is ${percent(mean)} of the usual value on average; ${DATA.features[best].name} is best constrained, at ${percent(share)}.`;
+  const [best, share] = kept.reduce((a, b) => (b[1] < a[1] ? b : a), [others[0], 1]);
+  return `Given ${given}: the spread of the other features is ${percent(mean)} of the usual value on average; ${name(best)} is best constrained, at ${percent(share)}.`;
 }
 
 class Lever {
@@ -111,25 +129,39 @@ class Lever {
       axis: axisOf(feature),
       scores: ENGINE.scores(j, axisOf(feature).edges(BINS)),
     });
-    this.prior = smooth(ENGINE.masses(ENGINE.nothing, j, this.scores));
+    this.prior = distribution(ENGINE.nothing, j, this.scores);
     this.before = ENGINE.moments(ENGINE.nothing, j);
     this.posterior = this.before;
     const unit = feature.unit ? ` in ${feature.unit}` : "",
-      box = { width: 300, height: 40 };
+      words = limitWords(feature);
+    const kinds = { values: "is", ...words };
+    this.kind = make(
+      "select",
+      {
+        "aria-label": `How ${feature.name} is given`,
+        "data-kind": feature.name,
+        onchange: () => {
+          const given = kindOf(EVIDENCE, j);
+          if (given) give(j, this.kind.value, EVIDENCE[given][j]);
+        },
+      },
+      ...Object.entries(kinds).map(([value, text]) => make("option", { value }, text)),
+    );
     this.slider = make("input", {
       type: "range",
       min: 0,
       max: 1000,
       step: 1,
       "aria-label": `Value of ${feature.name}${unit}`,
-      oninput: () => give(j, this.round(this.axis.value(this.slider.value / 1000))),
+      oninput: () => give(j, this.kind.value, this.round(this.axis.value(this.slider.value / 1000))),
     });
     this.number = make("input", {
       type: "number",
       step: "any",
       "aria-label": `Number for ${feature.name}${unit}`,
       "data-number": feature.name,
-      onchange: () => give(j, this.number.value === "" ? NaN : Number(this.number.value)),
+      onchange: () =>
+        give(j, this.kind.value, this.number.value === "" ? NaN : Number(this.number.value)),
     });
     this.clear = make(
       "button.quiet",
@@ -137,14 +169,14 @@ class Lever {
         type: "button",
         "aria-label": `Clear ${feature.name}`,
         onclick: () => {
-          give(j, NaN);
+          this.clearGiven();
           this.slider.focus();
         },
       },
       "×",
     );
     this.ghost = draw("path", {
-      d: outline(this.prior, box),
+      d: outline(this.prior, BOX),
       fill: "var(--faint)",
       stroke: "var(--soft)",
       "stroke-width": 1,
@@ -160,6 +192,12 @@ class Lever {
     this.line = draw("line", {
       y1: 0,
       y2: 40,
+      stroke: "var(--ink)",
+      "stroke-width": 2,
+      "vector-effect": "non-scaling-stroke",
+    });
+    this.arrow = draw("path", {
+      fill: "none",
       stroke: "var(--ink)",
       "stroke-width": 2,
       "vector-effect": "non-scaling-stroke",
@@ -183,9 +221,11 @@ class Lever {
           this.ghost,
           this.shape,
           this.line,
+          this.arrow,
         ),
       ),
       make("span.slide", {}, this.slider),
+      make("span.kind", {}, this.kind),
       make("span.type", {}, this.number),
       this.output,
       make("span.clear", {}, this.clear),
@@ -197,30 +237,43 @@ class Lever {
     return Number(value.toPrecision(5));
   }
 
+  clearGiven() {
+    this.kind.value = "values";
+    give(this.j, "values", NaN);
+  }
+
   show(posterior) {
-    const given = !Number.isNaN(posterior.row[this.j]);
-    this.posterior = given ? { mean: posterior.row[this.j], sd: 0 } : ENGINE.moments(posterior, this.j);
+    const { cells } = posterior,
+      kind = kindOf(cells, this.j),
+      isValue = kind === "values",
+      number = kind ? cells[kind][this.j] : NaN;
+    this.posterior = isValue ? { mean: number, sd: 0 } : ENGINE.moments(posterior, this.j);
     const { mean, sd } = this.posterior,
-      place = Math.min(Math.max(this.axis.at(mean), 0), 1);
-    this.row.classList.toggle("given", given);
+      place = Math.min(Math.max(this.axis.at(kind ? number : mean), 0), 1);
+    this.row.classList.toggle("given", Boolean(kind));
     this.output.value = String(mean);
     this.output.dataset.sd = String(sd);
-    this.output.textContent = given ? "given" : plusMinus(mean, sd);
+    this.output.textContent = isValue ? "given" : plusMinus(mean, sd);
+    if (kind) this.kind.value = kind;
     this.slider.value = String(Math.round(1000 * place));
-    this.slider.setAttribute(
-      "aria-valuetext",
-      given ? `given ${show(mean)}` : `not given; expected ${showWith(mean, sd).join(" plus or minus ")}`,
-    );
-    if (document.activeElement !== this.number || !given) this.number.value = given ? String(mean) : "";
-    this.number.placeholder = given ? "" : showWith(mean, sd)[0].replace("−", "-");
-    this.clear.style.visibility = given ? "visible" : "hidden";
-    this.line.setAttribute("visibility", given ? "visible" : "hidden");
-    this.shape.setAttribute("visibility", given ? "hidden" : "visible");
-    if (given) for (const end of ["x1", "x2"]) this.line.setAttribute(end, 300 * place);
-    else
-      this.shape.setAttribute(
-        "d",
-        outline(smooth(ENGINE.masses(posterior, this.j, this.scores)), { width: 300, height: 40 }),
-      );
+    this.slider.setAttribute("aria-valuetext", this.describe(cells, kind));
+    if (document.activeElement !== this.number || !kind) this.number.value = kind ? String(number) : "";
+    this.number.placeholder = kind ? "" : showWith(mean, sd)[0].replace("−", "-");
+    this.clear.style.visibility = kind ? "visible" : "hidden";
+    this.line.setAttribute("visibility", isValue ? "visible" : "hidden");
+    this.arrow.setAttribute("visibility", kind && !isValue ? "visible" : "hidden");
+    this.shape.setAttribute("visibility", isValue ? "hidden" : "visible");
+    if (isValue) for (const end of ["x1", "x2"]) this.line.setAttribute(end, BOX.width * place);
+    else this.shape.setAttribute("d", outline(distribution(posterior, this.j, this.scores), BOX));
+    if (kind && !isValue)
+      this.arrow.setAttribute("d", limitMark(BOX.width * place, kind === "lower" ? 1 : -1, BOX));
+  }
+
+  /* The state of the slider in words. */
+  describe(cells, kind) {
+    const { mean, sd } = this.posterior;
+    if (kind === "values") return `given ${show(mean)}`;
+    const given = kind ? describeLimits(cells, this.j) : "not given";
+    return `${given}; expected ${showWith(mean, sd).join(" plus or minus ")}`;
   }
 }
