@@ -1,6 +1,7 @@
 """Rows in fixed chunks over all cores: the number of threads never changes a result."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ T = TypeVar("T")
 
 # A chunk of 25 columns fills about 1.6 MB: it stays in a core's cache from kernel to kernel.
 CHUNK_ROWS = 8192
+_THREAD = threading.local()
 
 
 def n_threads() -> int:
@@ -29,6 +31,18 @@ def chunks(n_rows: int) -> Iterator[slice]:
     return (slice(a, min(a + CHUNK_ROWS, n_rows)) for a in range(0, n_rows, CHUNK_ROWS))
 
 
+def thread_pool(workers: int | None = None) -> ThreadPoolExecutor:
+    """Open a pool of threads, one per core by default, inside which loops over rows run serially.
+
+    So there are never more busy threads than cores, however such loops are nested.
+    """
+    return ThreadPoolExecutor(workers or n_threads(), initializer=_mark_as_worker)
+
+
+def _mark_as_worker() -> None:
+    _THREAD.is_worker = True
+
+
 def map_rows(work: Callable[[slice], T], n_rows: int) -> list[T]:
     """Call `work` for each chunk of rows on all cores; results in row order.
 
@@ -40,10 +54,10 @@ def map_rows(work: Callable[[slice], T], n_rows: int) -> list[T]:
 
 def map_threads(work: Callable[..., T], items: list[slice] | list[int]) -> list[T]:
     """Call `work` for each item on all cores; results in the order of the items."""
-    workers = min(n_threads(), len(items))
+    workers = 1 if getattr(_THREAD, "is_worker", False) else min(n_threads(), len(items))
     if workers <= 1:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(workers) as pool:
+    with thread_pool(workers) as pool:
         return list(pool.map(work, items))
 
 

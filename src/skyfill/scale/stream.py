@@ -11,7 +11,7 @@ import platform
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -28,7 +28,7 @@ from skyfill.errors import CatalogError
 from skyfill.scale.footer import RowGroup, encode_group, group_head
 from skyfill.scale.journal import parts_folder
 from skyfill.scale.ledger import ROWS, Done, open_ledger
-from skyfill.threads import n_threads
+from skyfill.threads import n_threads, thread_pool
 
 T = TypeVar("T")
 BATCH_ROWS = 1 << 16
@@ -158,7 +158,7 @@ def _side_by_side(work: Callable[[T], Any], items: Iterable[T]) -> Iterator[Any]
     """Map over items on all cores, results in order; few are held at a time."""
     workers = n_threads()
     waiting: deque[Future[Any]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
+    with thread_pool(workers) as pool:
         try:
             for item in items:
                 waiting.append(pool.submit(work, item))
