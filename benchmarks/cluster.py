@@ -21,15 +21,12 @@ import pyarrow.parquet as pq
 
 from report import header, print_table
 from skyfill.catalog import ColumnInfo, Role, Schema, Table, open_writer
-from skyfill.model import fill_table, load_model, save_model, train
-from skyfill.scale import fill_file
-from skyfill.scale.client import open_client
-from skyfill.scale.cluster import fill_files_on_dask
-from skyfill.scale.cluster_train import expect_on_dask, hold_parts
-from skyfill.scale.dispatch import read_columns
-from skyfill.scale.hats import fill_hats
-from skyfill.scale.hats_store import hats_files, import_lsdb, write_hats
-from skyfill.scale.partitions import plan_parts
+from skyfill.model import Filling, fill_table, load_model, save_model, train
+from skyfill.scale import Run, apply_model, cluster, open_source
+from skyfill.scale.hats import import_lsdb, write_hats
+from skyfill.scale.inputs import plan_parts
+from skyfill.scale.train_dask import expect_on_dask, hold_parts
+from skyfill.scale.workers import open_client
 
 BATCH_ROWS = 1 << 16
 TRAINING_ROWS = 20_000
@@ -101,7 +98,7 @@ def differing_cells(left, right, names):
 
 
 def column(path, name):
-    return np.concatenate([table.numbers(name)[:, 0] for table in read_columns(path, [name])])
+    return np.concatenate([table.numbers(name)[:, 0] for table in open_source(path).tables([name])])
 
 
 def _warm():
@@ -139,7 +136,7 @@ class Study:
         """Stream the file in this process."""
         for n in (1, 2):
             target = self.folder / f"alone{n}.parquet"
-            work = partial(fill_file, self.model, self.source, target)
+            work = partial(apply_model, Filling(), self.model, self.source, target)
             self.alone[n] = on_threads(n, work)
             self.note(f"one machine, {n} threads", target, self.alone[n])
 
@@ -151,7 +148,7 @@ class Study:
             start = time.perf_counter() - start
             for what, target in (("one file", f"dask{n}.parquet"), ("a folder", f"dask{n}")):
                 path = self.folder / target
-                work = partial(fill_files_on_dask, self.model_path, [self.source], path)
+                work = partial(self.fill_on, self.source, path)
                 self.note(f"Dask, {n} workers, {what}", path, timed(work, client), self.alone[n])
             step = time_sums(client, self.source, self.model)
         self.facts.append(
@@ -159,13 +156,18 @@ class Study:
             "E-step over all rows"
         )
 
+    def fill_on(self, source, target):
+        """Fill on the cluster that is open."""
+        with cluster(None) as workers:
+            apply_model(Filling(), self.model_path, source, target, run=Run(workers=workers))
+
     def ingest(self):
         """Bring the table into HATS, in some twenty partitions."""
         size = max(self.n_rows // 8, 1)
         table = Table.from_arrow(pq.read_table(self.source))
         work = partial(write_hats, table, self.folder / "hats", partition_rows=size)
         seconds = timed(work).seconds
-        n = len(hats_files(self.folder / "hats"))
+        n = len(open_source(f"hats://{self.folder}/hats").files)
         self.facts.append(f"table to HATS with its margin: {seconds:.1f} s, {n} partitions")
 
     def lsdb(self, n):
@@ -173,7 +175,7 @@ class Study:
         with open_client("local", n_workers=n) as client:
             client.run(_warm)
             target = f"hats://{self.folder}/lsdb{n}"
-            work = partial(fill_hats, self.model_path, self.folder / "hats", target)
+            work = partial(self.fill_on, f"hats://{self.folder}/hats", target)
             self.note(f"LSDB, {n} workers", target, timed(work, client), self.alone[n])
 
 

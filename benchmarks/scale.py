@@ -248,9 +248,9 @@ def kills(folder, n, trees, count):
     rng, survived = random.Random(), []
     for _ in range(count):
         live(command, places[1], rng.uniform(0, 2 * whole / count))
-        journal = places[1] / "out.parquet.skyfill-parts" / "journal"
-        lines = journal.read_bytes().count(b"\n") if journal.exists() else None
-        survived.append("all" if lines is None else max(lines - 1, 0))
+        done = (places[1] / "out.parquet").exists()
+        parts = (places[1] / "out.parquet.skyfill-parts" / "parts").glob("part-*")
+        survived.append("all" if done else len(list(parts)))
     live(command, places[1], None)
     one, two = ((place / "out.parquet").read_bytes() for place in places)
     print(
@@ -275,7 +275,7 @@ def live(command, place, seconds):
 
 
 def has_begun(pid):
-    """Tell whether a process has its journal open (from Linux's list of open files)."""
+    """Tell whether a process holds the lock of its job (from Linux's list of open files)."""
     try:
         return any("skyfill-parts" in os.readlink(f) for f in Path(f"/proc/{pid}/fd").iterdir())
     except OSError:

@@ -12,7 +12,7 @@ from skyfill.cli import main
 from skyfill.errors import ModelError
 from skyfill.impute import NetworkImputer
 from skyfill.model import Scoring, classify_table, load_model, train
-from skyfill.scale import classify_file, with_field_prior
+from skyfill.scale import apply_model, estimate_field_prior, open_source
 
 INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I", "K")}
 INFO |= {"class": ColumnInfo(role=Role.LABEL), "id": ColumnInfo(role=Role.IDENTIFIER)}
@@ -103,8 +103,8 @@ def test_the_output_describes_its_columns_and_where_it_comes_from(folder, model)
 
 def test_batches_give_what_one_piece_gives(folder, model, monkeypatch):
     write_table(stars(150, seed=3), folder / "b.parquet")
-    monkeypatch.setattr("skyfill.scale.stream.BATCH_ROWS", 40)
-    done = classify_file(model, folder / "b.parquet", folder / "b.out.parquet")
+    monkeypatch.setattr("skyfill.scale.inputs.BATCH_ROWS", 40)
+    done = apply_model(Scoring(), model, folder / "b.parquet", folder / "b.out.parquet")
     whole = classify_table(model, read_table(folder / "b.parquet"))
     names = ("p_LPV", "p_RRL", "entropy", "outlier_score")
     found = read_table(folder / "b.out.parquet")
@@ -146,7 +146,7 @@ def test_a_prior_of_the_field_is_given_or_estimated(folder, model):
     assert (read_table(folder / "p.out.parquet").numbers("p_LPV") < plain).all()
     said = run(*words, "--prior", "estimate")
     assert "estimated shares: LPV 0." in said.stderr
-    share = with_field_prior(model, folder / "p.parquet").scorer.prior[0]
+    share = estimate_field_prior(model, open_source(folder / "p.parquet"))[0]
     assert 0.2 < share < 0.6
 
 

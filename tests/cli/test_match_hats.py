@@ -1,7 +1,6 @@
 """`skyfill match` and `skyfill train` on HATS catalogues, also with bad input."""
 
 import json
-import shutil
 from itertools import count
 
 import numpy as np
@@ -11,10 +10,11 @@ from click.testing import CliRunner
 from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
 from skyfill.cli import main, terminal
 from skyfill.model import load_model
-from skyfill.scale.client import open_client
-from skyfill.scale.counting import count_rows
+from skyfill.scale.hats import read_hats_table, write_hats
 from skyfill.scale.hats_rule import OneToOne
-from skyfill.scale.hats_store import read_hats_table, write_hats
+from skyfill.scale.inputs import open_source
+from skyfill.scale.job_folder import folder_of
+from skyfill.scale.workers import open_client
 
 pytest.importorskip("lsdb", reason="needs LSDB: pip install skyfill[lsdb]", exc_type=ImportError)
 
@@ -74,7 +74,8 @@ def test_hats_catalogs_are_joined_and_counted_like_files(at, tmp_path):
 
 
 def test_a_match_that_was_interrupted_goes_on_with_what_is_written(at, tmp_path, monkeypatch):
-    words = ("match", "hats://base_h", "hats://nir_h", "-o", f"hats://{tmp_path}/out")
+    out = tmp_path / "out"
+    words = ("match", "hats://base_h", "hats://nir_h", "-o", f"hats://{out}")
     monkeypatch.setattr(terminal, "SECONDS_PER_LINE", 0.0)
     decide, calls = OneToOne._decide, count()
 
@@ -87,28 +88,29 @@ def test_a_match_that_was_interrupted_goes_on_with_what_is_written(at, tmp_path,
         patch.setattr(OneToOne, "_decide", failing)
         with pytest.raises(RuntimeError, match="power cut"):
             CliRunner().invoke(main, words, catch_exceptions=False)
-    (left,) = tmp_path.iterdir()
-    written = {path: path.stat().st_mtime_ns for path in left.glob("**/Npix=*.parquet")}
-    assert written
+    parts = folder_of(out) / "parts"
+    # Nothing is at work any more: what is there is whole, and stays.
+    written = {path: path.stat().st_mtime_ns for path in parts.glob("**/Npix=*.parquet")}
+    assert len(written) >= 4
     # Of another match nothing is taken.
     other = run(*words, "--resume", "--radius", "2")
-    assert other.exit_code == 0, other.output
-    shutil.rmtree(tmp_path / "out")
+    assert other.exit_code == 2
+    assert "these parts belong to another run (it differs in: match)" in other.stderr
     assert {path: path.stat().st_mtime_ns for path in written} == written
     said = run(*words, "--resume")
     assert said.exit_code == 0, said.output
     assert f"matching: {N} rows" in said.stderr
     for path, time in written.items():
-        assert (tmp_path / "out" / path.relative_to(left)).stat().st_mtime_ns == time
+        assert (out / path.relative_to(parts)).stat().st_mtime_ns == time
     assert "nir_h (1.5 arcsec): 300 matched" in said.stdout
-    assert "--resume" not in read_hats_table(tmp_path / "out").meta["provenance"]
+    assert "--resume" not in read_hats_table(out).meta["provenance"]
 
 
 def test_rows_are_counted_in_files_folders_and_hats_catalogs(at, tmp_path):
     for name in ("a", "b"):
         write_table(sky(0, slice(10)), tmp_path / f"{name}.parquet")
-    counts = [count_rows(place) for place in ("base.parquet", tmp_path, "hats://base_h")]
-    assert counts == [N, 20, N]
+    places = ("base.parquet", tmp_path, "hats://base_h")
+    assert [open_source(place).count_rows() for place in places] == [N, 20, N]
 
 
 def test_nothing_within_the_radius_is_a_warning_and_json_holds_the_counts(at, tmp_path):

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from skyfill.catalog import ColumnInfo, Role, Table, write_table
 from skyfill.cli import main, terminal, train_large
 from skyfill.model import load_model
-from skyfill.scale.train import SAMPLE_ROWS
+from skyfill.scale.train_disk import SAMPLE_ROWS
 
 QUICK = ["--components", "1", "--fits", "1"]
 

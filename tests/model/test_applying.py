@@ -7,7 +7,7 @@ from skyfill.catalog import ColumnInfo, Role, Table
 from skyfill.classify import CatalogClassifier
 from skyfill.errors import ModelError
 from skyfill.impute import NetworkImputer
-from skyfill.model import Extras, classify_table, fill_table, train, train_classifier
+from skyfill.model import Filling, classify_table, fill_table, train, train_classifier
 
 INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
 
@@ -29,7 +29,7 @@ def model():
 def test_filled_cells_get_value_sd_and_reason_and_seen_cells_stay_bit_for_bit(model):
     table = make_table(100, seed=1)
     lost = np.isnan(table.numbers("I")[:, 0])
-    done = fill_table(model, table, Extras(quantiles=(0.16, 0.84), n_draws=2))
+    done = fill_table(model, table, Filling(quantiles=(0.16, 0.84), n_draws=2))
     assert (done.numbers("I")[~lost] == table.numbers("I")[~lost]).all()
     assert done.column("id").equals(table.column("id"))
     assert not np.isnan(done.numbers("I")).any()

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skyfill.catalog import ColumnInfo, Role, Table
 from skyfill.errors import CatalogError, ModelError
-from skyfill.model import Extras, cells_of, fill_table, load_model, save_model, train
+from skyfill.model import Filling, cells_of, fill_table, load_model, save_model, train
 from skyfill.model.cells import count_cells
 from skyfill.model.training import untrained
 from skyfill.network import Cells
@@ -134,16 +134,16 @@ def test_cells_are_counted_by_what_is_known_of_them():
 
 def test_what_a_model_wrote_beside_filled_values_is_no_error_of_theirs(fitted):
     table = survey(60, seed=1)[0]
-    done = fill_table(fitted, table, Extras(denoise=True)).drop(["e_K"])
+    done = fill_table(fitted, table, Filling(denoise=True)).drop(["e_K"])
     cells, _, _ = cells_of(fitted, done)
     assert cells.errors is None
 
 
 def test_batches_of_a_table_give_the_same_as_the_whole(fitted):
     table = survey(300, seed=2)[0]
-    whole = fill_table(fitted, table, Extras((0.05, 0.95), denoise=True))
+    whole = fill_table(fitted, table, Filling((0.05, 0.95), denoise=True))
     parts = [Table(table.arrow.slice(i, 7)) for i in range(0, 300, 7)]
-    done = [fill_table(fitted, part, Extras((0.05, 0.95), denoise=True)) for part in parts]
+    done = [fill_table(fitted, part, Filling((0.05, 0.95), denoise=True)) for part in parts]
     for name in ("K", "K_sd", "K_q5", "K_q95", "K_denoised", "K_denoised_sd"):
         found = np.concatenate([part.numbers(name) for part in done])
         assert_array_equal(found, whole.numbers(name))
@@ -151,7 +151,7 @@ def test_batches_of_a_table_give_the_same_as_the_whole(fitted):
 
 def test_a_filled_value_respects_its_limit_and_keeps_its_reason(fitted):
     table, true = survey(400, seed=3)
-    done = fill_table(fitted, table, Extras((0.05, 0.5, 0.95)))
+    done = fill_table(fitted, table, Filling((0.05, 0.5, 0.95)))
     reasons = np.array(table.reasons("K").to_pylist())
     limited = np.isin(reasons, ["undetected", "unmatched"])
     filled, limits = done.numbers("K")[:, 0], cells_of(fitted, table)[0].lower[:, 1]
@@ -168,7 +168,7 @@ def test_a_hard_limit_is_never_contradicted():
     model = train(table, ["V", "K"], n_components=1, n_fits=1)[0]
     assert model.detections[1].width == 0
     new = survey(300, seed=4, noise=1e-6)[0].drop(["e_K"])
-    done = fill_table(model, new, Extras((0.01, 0.99), n_draws=3))
+    done = fill_table(model, new, Filling((0.01, 0.99), n_draws=3))
     cells, _, _ = cells_of(model, new)
     limited = cells.is_limited[:, 1]
     for name in ("K", "K_q1", "K_q99", "K_draw1", "K_draw2", "K_draw3"):
@@ -177,7 +177,7 @@ def test_a_hard_limit_is_never_contradicted():
 
 def test_denoised_values_lie_nearer_to_the_truth_and_seen_cells_stay_bit_for_bit(fitted):
     table, true = survey(400, seed=5)
-    done = fill_table(fitted, table, Extras(denoise=True))
+    done = fill_table(fitted, table, Filling(denoise=True))
     seen = ~np.isnan(table.numbers("K")[:, 0])
     assert_array_equal(done.numbers("K")[seen], table.numbers("K")[seen])
     assert_array_equal(np.isnan(done.numbers("K_denoised")[:, 0]), ~seen)
@@ -192,7 +192,7 @@ def test_a_model_without_errors_cannot_denoise():
     table = survey()[0]
     model = train(table, ["V", "K"], errors="off", limits="off", n_components=1, n_fits=1)[0]
     with pytest.raises(ModelError, match="nothing can be denoised"):
-        fill_table(model, table, Extras(denoise=True))
+        fill_table(model, table, Filling(denoise=True))
 
 
 def test_a_saved_model_keeps_sides_depths_widths_and_levels(fitted, tmp_path):
@@ -201,6 +201,6 @@ def test_a_saved_model_keeps_sides_depths_widths_and_levels(fitted, tmp_path):
     assert again.detections == fitted.detections
     assert again.identifier == fitted.identifier
     table = survey(100, seed=6)[0]
-    before, after = (fill_table(model, table, Extras((0.1,))) for model in (fitted, again))
+    before, after = (fill_table(model, table, Filling((0.1,))) for model in (fitted, again))
     assert before.arrow.equals(after.arrow)
     assert_array_equal(again.network.within_limits, fitted.network.within_limits)

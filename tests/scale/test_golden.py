@@ -32,7 +32,7 @@ WORDS = {
 # Results that had no UCD then.
 WITHOUT_UCD = ("entropy", "gap_share", "outlier", "outlier_score")
 ROUTES = ["file", "batches", "folder", "dask", "hats"]
-BATCH_ROWS = "skyfill.scale.stream.BATCH_ROWS"
+BATCH_ROWS = "skyfill.scale.inputs.BATCH_ROWS"
 
 
 def here():
@@ -78,7 +78,7 @@ def result(route, command, here):
 
 
 def _hats(words, options, here):
-    from skyfill.scale.hats_store import read_hats_table, write_hats
+    from skyfill.scale.hats import read_hats_table, write_hats
 
     write_hats(read_table(GOLDEN / "in.parquet"), here / "in", partition_rows=30)
     run(*words, f"hats://{here}/in", *options, "-o", f"hats://{here}/out")

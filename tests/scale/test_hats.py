@@ -11,25 +11,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skyfill.catalog import ColumnInfo, Provenance, Role, Table
+from skyfill.catalog import ColumnInfo, Provenance, Role, Schema, Table
 from skyfill.classify import CatalogClassifier
 from skyfill.errors import CatalogError
 from skyfill.impute import NetworkImputer
-from skyfill.model import Scoring, classify_table, fill_table, save_model, train, train_classifier
-from skyfill.scale import hats
-from skyfill.scale.client import open_client
-from skyfill.scale.dispatch import (
-    column_names,
-    input_files,
-    is_distributed,
-    read_columns,
-    score_distributed,
+from skyfill.model import (
+    Filling,
+    Scoring,
+    classify_table,
+    fill_table,
+    load_model,
+    save_model,
+    train,
+    train_classifier,
 )
-from skyfill.scale.hats import fill_hats, score_frame, score_hats
-from skyfill.scale.hats_match import Counterpart, join_hats, match_hats
-from skyfill.scale.hats_store import hats_files, is_hats, open_hats, read_hats_table, write_hats
-from skyfill.scale.partitions import plan_parts
-from skyfill.scale.work import Classifying, Filling, Job, worker_model
+from skyfill.scale import Run, apply_model, cluster, open_source, scoring
+from skyfill.scale.hats import is_hats, open_hats, read_hats_table, write_hats
+from skyfill.scale.hats_match import Counterpart, join_hats
+from skyfill.scale.job_folder import folder_of
+from skyfill.scale.scoring import Recipe, score_frame
+from skyfill.scale.workers import open_client
 from skyfill.sky import MatchRules, Survey, join_surveys
 
 pytest.importorskip("lsdb", reason="needs LSDB: pip install skyfill[lsdb]", exc_type=ImportError)
@@ -65,7 +66,7 @@ def model_path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model(model_path):
-    return worker_model(str(model_path), "")
+    return load_model(model_path)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,12 @@ def catalog(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hats") / "stars"
     write_hats(make_table(), folder, partition_rows=300)
     return folder
+
+
+def fill(model_path, catalog, output, work=None, **run):
+    """Fill a HATS catalogue; folders may be given without hats://."""
+    places = (f"hats://{str(place).removeprefix('hats://')}" for place in (catalog, output))
+    return apply_model(work or Filling(), model_path, *places, run=Run(**run))
 
 
 def by_id(table):
@@ -86,17 +93,18 @@ def test_a_table_comes_back_from_a_hats_catalog_with_units_roles_and_rows(catalo
     assert found.info("V").unit == "mag"
     assert found.info("I_gap").role is Role.REASON
     assert by_id(found).equals(table.arrow.combine_chunks())
-    assert sum(part.rows for part in plan_parts(hats_files(catalog))) == len(table)
+    assert open_source(f"hats://{catalog}").count_rows() == len(table)
 
 
 def test_a_filled_hats_catalog_holds_the_rows_of_one_machine(model, model_path, catalog, tmp_path):
     out = f"hats://{tmp_path}/filled"
     made = Provenance("by hand", model=model.identifier)
-    rows, filled = fill_hats(model_path, f"hats://{catalog}", out, provenance=made)
+    done = fill(model_path, catalog, out, provenance=made)
     expected = fill_table(model, make_table())
     found = read_hats_table(out)
     assert by_id(found).equals(expected.arrow.combine_chunks())
-    assert (rows, filled) == (1500, int(np.isnan(make_table().numbers("I")).sum()))
+    n_gaps = int(np.isnan(make_table().numbers("I")).sum())
+    assert (done.rows, done.counts["filled"]) == (1500, n_gaps)
     for name in ("V", "I", "I_sd", "I_gap", "I_was"):
         assert found.info(name) == expected.info(name)
     assert json.loads(found.meta["provenance"])["model"] == model.identifier
@@ -115,8 +123,8 @@ class KillOnce:
     marker: str
     victim: float
 
-    def __call__(self, model, table, place):
-        done = Filling()(model, table, place)
+    def apply(self, model, table, place):
+        done = Filling().apply(model, table, place)
         if self.victim in table.numbers("V") and not Path(self.marker).exists():
             Path(self.marker).touch()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -127,8 +135,8 @@ def test_two_workers_of_which_one_is_killed_give_the_same_catalog(
     model, model_path, catalog, tmp_path
 ):
     work = KillOnce(str(tmp_path / "killed"), float(make_table().numbers("V")[700, 0]))
-    with open_client("local", n_workers=2):
-        score_hats(model_path, catalog, tmp_path / "out", work=work)
+    with open_client("local", n_workers=2), cluster(None) as workers:
+        fill(model_path, catalog, tmp_path / "out", work, workers=workers)
     assert (tmp_path / "killed").exists()
     expected = fill_table(model, make_table())
     assert by_id(read_hats_table(tmp_path / "out")).equals(expected.arrow.combine_chunks())
@@ -138,15 +146,15 @@ def test_an_empty_partition_gives_the_columns_and_types_of_a_full_one(model_path
     from hats import HealpixPixel
 
     opened = open_hats(catalog)
-    job = Job.of(model_path, Filling())
-    used = hats._used_schema(opened, job, catalog)
+    recipe = Recipe.of(Filling(), model_path, Schema())
+    used = open_source(f"hats://{catalog}").schema
     full = opened.partitions[0].compute(progress_bar=False)
-    empty = score_frame(full.iloc[:0], HealpixPixel(1, 1), job, used)
-    done = score_frame(full, HealpixPixel(1, 1), job, used)
+    empty = score_frame(full.iloc[:0], HealpixPixel(1, 1), recipe, used)
+    done = score_frame(full, HealpixPixel(1, 1), recipe, used)
     assert len(empty) == 0
     assert len(done) == len(full) > 0
     assert (empty.dtypes == done.dtypes).all()
-    assert (score_frame(opened.meta, None, job, used).dtypes == done.dtypes).all()
+    assert (score_frame(opened.meta, None, recipe, used).dtypes == done.dtypes).all()
     assert done.index.equals(full.index)
 
 
@@ -154,8 +162,8 @@ def test_partitions_that_a_query_has_emptied_are_filled_and_left_out(
     model, model_path, catalog, tmp_path, monkeypatch
 ):
     south = open_hats(catalog).query("dec < -70.5")
-    monkeypatch.setattr(hats, "open_hats", lambda path: south)
-    rows, _ = fill_hats(model_path, catalog, tmp_path / "out")
+    monkeypatch.setattr(scoring, "open_hats", lambda path: south)
+    rows = fill(model_path, catalog, tmp_path / "out").rows
     monkeypatch.undo()
     table = make_table()
     keep = table.numbers("dec")[:, 0] < -70.5
@@ -180,9 +188,9 @@ def test_nan_is_a_gap_like_null_and_stays_nan_in_columns_that_are_not_filled(
     frame["extra"] = pd.arrays.ArrowExtensionArray(pa.array([np.nan, None] * 100, pa.float32()))
     made = lsdb.from_dataframe(frame, margin_threshold=10, catalog_name="nans")
     made.write_catalog(tmp_path / "nans", progress_bar=False)
-    _, filled = fill_hats(model_path, tmp_path / "nans", tmp_path / "out")
-    assert filled == lost.size
-    found = pq.read_table(hats_files(tmp_path / "out")[0]).sort_by("id")
+    done = fill(model_path, tmp_path / "nans", tmp_path / "out")
+    assert done.counts["filled"] == lost.size
+    found = pq.read_table(open_source(f"hats://{tmp_path}/out").files[0]).sort_by("id")
     expected = fill_table(model, table)
     assert np.array_equal(found.column("I").to_numpy(), expected.numbers("I")[:, 0])
     extra = found.column("extra")
@@ -195,18 +203,31 @@ def test_an_interrupted_run_is_resumed_and_a_finished_one_is_not_overwritten(
     model, model_path, catalog, tmp_path
 ):
     work = FailOnce(str(tmp_path / "failed"), float(make_table().numbers("V")[700, 0]))
+    out = tmp_path / "out"
     with pytest.raises(RuntimeError, match="power cut"):
-        score_hats(model_path, catalog, tmp_path / "out", work=work)
-    assert not (tmp_path / "out").exists()
+        fill(model_path, catalog, out, work)
+    assert not out.exists()
+    # Nothing is at work any more: what is there is whole, and stays.
+    left = written(folder_of(out) / "parts")
+    assert left
+    with pytest.raises(CatalogError, match=r"another run \(it differs in: options\)"):
+        fill(model_path, catalog, out, resume=True)
+    assert written(folder_of(out) / "parts") == left
     told = []
-    options = {"work": work, "resume": True, "tell": told.append}
-    rows, _ = score_hats(model_path, catalog, tmp_path / "out", **options)
-    assert rows == sum(told) == 1500
-    assert len(told) == len(hats_files(catalog))
+    done = fill(model_path, catalog, out, work, resume=True, progress=told.append)
+    assert done.rows == sum(told) == 1500
+    assert {name: written(out)[name] for name in left} == left
     expected = fill_table(model, make_table()).arrow.combine_chunks()
-    assert by_id(read_hats_table(tmp_path / "out")).equals(expected)
+    assert by_id(read_hats_table(out)).equals(expected)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["failed", "out"]
     with pytest.raises(CatalogError, match="exists; choose another folder"):
-        fill_hats(model_path, catalog, tmp_path / "out")
+        fill(model_path, catalog, out)
+
+
+def written(folder):
+    """Partitions of a catalogue, or of one that is being written, and when they were."""
+    found = folder.rglob("Npix=*.parquet")
+    return {path.relative_to(folder): path.stat().st_mtime_ns for path in found}
 
 
 @dataclass(frozen=True)
@@ -214,22 +235,22 @@ class FailOnce:
     marker: str
     victim: float
 
-    def __call__(self, model, table, place):
+    def apply(self, model, table, place):
         if self.victim in table.numbers("V") and not Path(self.marker).exists():
             Path(self.marker).touch()
             raise RuntimeError("power cut")
-        return Filling()(model, table, place)
+        return Filling().apply(model, table, place)
 
 
 def test_mistakes_are_said_in_one_line(model_path, catalog, tmp_path):
     with pytest.raises(CatalogError, match="there is no such folder"):
-        fill_hats(model_path, tmp_path / "none", tmp_path / "out")
+        fill(model_path, tmp_path / "none", tmp_path / "out")
     (tmp_path / "plain").mkdir()
     with pytest.raises(CatalogError, match="not a HATS catalogue"):
-        fill_hats(model_path, tmp_path / "plain", tmp_path / "out")
+        fill(model_path, tmp_path / "plain", tmp_path / "out")
     write_hats(make_table(20).drop(["V", "I", "I_gap"]), tmp_path / "other")
     with pytest.raises(CatalogError, match="none of the model's features"):
-        fill_hats(model_path, tmp_path / "other", tmp_path / "out")
+        fill(model_path, tmp_path / "other", tmp_path / "out")
     lost = make_table(20).with_column("ra", [None, *[80.0] * 19])
     with pytest.raises(CatalogError, match="row 1 has no position"):
         write_hats(lost, tmp_path / "lost")
@@ -238,9 +259,9 @@ def test_mistakes_are_said_in_one_line(model_path, catalog, tmp_path):
     with pytest.raises(CatalogError, match="not in degrees"):
         write_hats(hours, tmp_path / "hours")
     with pytest.raises(CatalogError, match="its margin is 10 arcsec wide"):
-        match_hats(catalog, catalog, tmp_path / "out", name="b", radius_arcsec=8.0)
+        join_hats(catalog, [Counterpart(catalog, "b", 8.0)], tmp_path / "out")
     with pytest.raises(CatalogError, match="b: the radius is -1.0 arcsec; it must be positive"):
-        match_hats(catalog, catalog, tmp_path / "out", name="b", radius_arcsec=-1.0)
+        join_hats(catalog, [Counterpart(catalog, "b", -1.0)], tmp_path / "out")
     twice = [Counterpart(catalog, "b", 1.0), Counterpart(catalog, "b", 2.0)]
     with pytest.raises(CatalogError, match="two columns would be called 'id_b'"):
         join_hats(catalog, twice, tmp_path / "out")
@@ -267,7 +288,7 @@ def test_a_match_of_hats_catalogs_is_that_of_the_whole_tables(sizes, tmp_path):
     margin = 3 * RADIUS
     write_hats(crowded(sizes[0], 1), tmp_path / "a", margin_arcsec=margin, partition_rows=400)
     write_hats(crowded(sizes[1], 2), tmp_path / "b", margin_arcsec=margin, partition_rows=250)
-    match_hats(tmp_path / "a", tmp_path / "b", tmp_path / "m", name="b", radius_arcsec=RADIUS)
+    join_hats(tmp_path / "a", [Counterpart(tmp_path / "b", "b", RADIUS)], tmp_path / "m")
     left, right = read_hats_table(tmp_path / "a"), read_hats_table(tmp_path / "b")
     expected, _ = join_surveys(left, [Survey("b", right, RADIUS)], MatchRules(n_controls=0))
     found = read_hats_table(tmp_path / "m")
@@ -305,7 +326,7 @@ def test_left_rows_where_the_right_catalog_has_nothing_stay(tmp_path):
     write_hats(crowded(300, 1), tmp_path / "a", margin_arcsec=60)
     far = crowded(50, 2).with_column("ra", crowded(50, 2).numbers("ra")[:, 0] + 120)
     write_hats(far, tmp_path / "b", margin_arcsec=60)
-    match_hats(tmp_path / "a", tmp_path / "b", tmp_path / "m", name="b", radius_arcsec=10.0)
+    join_hats(tmp_path / "a", [Counterpart(tmp_path / "b", "b", 10.0)], tmp_path / "m")
     found = read_hats_table(tmp_path / "m")
     assert len(found) == 300
     assert found.column("J_b").null_count == found.column("sep_b").null_count == 300
@@ -313,18 +334,17 @@ def test_left_rows_where_the_right_catalog_has_nothing_stay(tmp_path):
     assert found.column("id_b").type == pa.int64()
 
 
-def test_one_call_serves_hats_catalogs_files_and_folders(model, model_path, catalog, tmp_path):
-    source, out = f"hats://{catalog}", f"hats://{tmp_path}/out"
-    assert is_distributed(source, None)
-    assert column_names(source) == list(make_table().names)
-    told = []
-    counts = score_distributed(model_path, source, out, work=Filling(), tell=told.append)
-    assert counts[0] == sum(told) == 1500
-    found = [table.numbers("I")[:, 0] for table in read_columns(out, ["I"])]
-    assert np.array_equal(np.concatenate(found), read_hats_table(out).numbers("I")[:, 0])
-    assert [path.name for path in input_files(source)] == ["collection.properties"]
+def test_a_hats_catalog_is_read_like_files_and_folders(model_path, catalog, tmp_path):
+    source = open_source(f"hats://{catalog}")
+    assert source.schema.names == list(make_table().names)
+    assert source.schema.field("V").metadata[b"unit"] == b"mag"
+    assert not source.is_one_file
+    assert [path.name for path in source.checked_files] == ["collection.properties"]
+    found = [table.numbers("I")[:, 0] for table in source.tables(["I"])]
+    expected = read_hats_table(catalog).numbers("I")[:, 0]
+    assert np.array_equal(np.concatenate(found), expected, equal_nan=True)
     with pytest.raises(CatalogError, match="before both or before none"):
-        score_distributed(model_path, source, tmp_path / "out.parquet", work=Filling())
+        apply_model(Filling(), model_path, source.path, tmp_path / "out.parquet")
 
 
 def test_a_classified_hats_catalog_keeps_a_column_whose_name_is_needed(tmp_path):
@@ -334,9 +354,9 @@ def test_a_classified_hats_catalog_keeps_a_column_whose_name_is_needed(tmp_path)
     model, _ = train_classifier(table, ["V", "I"], "class", classifier=small)
     save_model(model, tmp_path / "c.skyfill")
     write_hats(table, tmp_path / "in", partition_rows=100)
-    work = Classifying(Scoring(n_draws=0))
-    rows, filled = score_hats(tmp_path / "c.skyfill", tmp_path / "in", tmp_path / "out", work=work)
-    assert (rows, filled) == (300, 0)
+    done = fill(tmp_path / "c.skyfill", tmp_path / "in", tmp_path / "out", Scoring(n_draws=0))
     expected = classify_table(model, table, Scoring(n_draws=0))
     assert expected.column("class_was").to_pylist() == names
     assert by_id(read_hats_table(tmp_path / "out")).equals(expected.arrow.combine_chunks())
+    classes = expected.column("class").to_pylist()
+    assert (done.rows, done.counts["class.RRL"]) == (300, classes.count("RRL"))

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -15,10 +14,9 @@ from hypothesis import strategies as st
 from skyfill.catalog import ColumnInfo, Provenance, Role, Table, read_table, write_table
 from skyfill.cli import main
 from skyfill.errors import CatalogError
-from skyfill.model import Extras, load_model, save_model, train
-from skyfill.scale import fill_file
-from skyfill.scale.journal import JOURNAL, parts_folder
-from skyfill.scale.ledger import ROWS, open_ledger
+from skyfill.model import Filling, load_model, save_model, train
+from skyfill.scale import Run, apply_model
+from skyfill.scale.job_folder import folder_of
 
 N_ROWS, BATCH = 1000, 100
 
@@ -43,11 +41,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _small_batches_and_a_fixed_date(monkeypatch):
-    monkeypatch.setattr("skyfill.scale.stream.BATCH_ROWS", BATCH)
+    monkeypatch.setattr("skyfill.scale.inputs.BATCH_ROWS", BATCH)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
 
 
 def fill(folder, output, *, resume=False, stop_after=None, seed=0):
+    """Fill; what was done, and the rows of every part that was told of."""
     rows = []
 
     def tell(n):
@@ -57,10 +56,12 @@ def fill(folder, output, *, resume=False, stop_after=None, seed=0):
 
     model = load_model(folder / "m.skyfill")
     made = Provenance("by hand", [folder / "in.parquet"], model=model.identifier)
-    extras = Extras(n_draws=1, seed=seed)
-    options = {"extras": extras, "provenance": made, "resume": resume, "tell": tell}
-    counts = fill_file(model, folder / "in.parquet", output, **options)
-    return counts, rows
+    work, run = Filling(n_draws=1, seed=seed), Run(made, resume, tell)
+    return apply_model(work, model, folder / "in.parquet", output, run=run), rows
+
+
+def parts_of(output):
+    return sorted((folder_of(output) / "parts").glob("part-*"))
 
 
 @pytest.mark.parametrize("extension", ["parquet", "fits", "vot", "csv", "ecsv.gz"])
@@ -70,21 +71,20 @@ def test_a_run_that_was_stopped_gives_the_bytes_of_one_that_was_not(folder, exte
     with pytest.raises(KilledError):
         fill(folder, output, stop_after=300)
     assert not output.exists()
+    assert 3 <= len(parts_of(output)) < 10
     found, rows = fill(folder, output, resume=True)
     assert found == expected
-    assert rows == [300, *[BATCH] * 7]
+    assert rows == [BATCH] * 10
     assert output.read_bytes() == whole.read_bytes()
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([whole.name, output.name])
 
 
-@given(st.integers(0, 9), st.floats(0, 1), st.binary(max_size=300))
-@settings(
-    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-def test_whatever_a_kill_leaves_of_the_journal_the_result_is_the_same(
-    folder, tmp_path_factory, n_parts, share, torn
+@given(st.integers(0, 9), st.sets(st.integers(0, 9)), st.binary(max_size=300))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_parts_a_kill_leaves_the_result_is_the_same(
+    folder, tmp_path_factory, n_parts, lost, torn
 ):
-    """The journal ends anywhere; bytes that no line speaks of stand behind the rows."""
+    """Any parts may be there, and bytes of such as were being written."""
     here = tmp_path_factory.mktemp("torn")
     whole = folder / "whole.parquet"
     if not whole.exists():
@@ -92,92 +92,68 @@ def test_whatever_a_kill_leaves_of_the_journal_the_result_is_the_same(
     output = here / "out.parquet"
     with pytest.raises(KilledError):
         fill(folder, output, stop_after=n_parts * BATCH)
-    journal = parts_folder(output) / JOURNAL
-    os.truncate(journal, round(share * journal.stat().st_size))
-    with open(parts_folder(output) / ROWS, "ab") as rows:
-        rows.write(torn)
-    counts, _ = fill(folder, output, resume=True)
-    assert counts[0] == N_ROWS
+    for i, part in enumerate(parts_of(output)):
+        if i in lost:
+            part.unlink()
+    (folder_of(output) / "parts" / ".part-000009.parquet.00.new").write_bytes(torn)
+    (folder_of(output) / "joined").write_bytes(torn)
+    done, _ = fill(folder, output, resume=True)
+    assert done.rows == N_ROWS
     assert output.read_bytes() == whole.read_bytes()
 
 
-@pytest.mark.parametrize("extension", ["parquet", "csv"])
-@pytest.mark.parametrize("step", ["os.replace", "shutil.rmtree"])
-def test_a_kill_while_the_output_is_put_in_place_is_mended(
-    folder, step, extension, tmp_path, monkeypatch
-):
-    whole, output = tmp_path / f"whole.{extension}", tmp_path / f"out.{extension}"
-    expected, _ = fill(folder, whole)
+def test_parts_are_not_made_again(folder, tmp_path, monkeypatch):
+    output, made = tmp_path / "out.parquet", []
+    with pytest.raises(KilledError):
+        fill(folder, output, stop_after=300)
+    left = 10 - len(parts_of(output))
 
-    def stop(*_):
-        raise KilledError
+    def watched(work, model, table, place):
+        made.append(place)
+        return apply(work, model, table, place)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(f"skyfill.scale.stream.{step}", stop)
-        with pytest.raises(KilledError):
-            fill(folder, output)
-    assert output.exists() == (step == "shutil.rmtree")
-    found, rows = fill(folder, output, resume=True)
-    assert (found, rows) == (expected, [N_ROWS])
-    assert output.read_bytes() == whole.read_bytes()
-    assert not parts_folder(output).exists()
-
-
-def test_an_output_that_was_finished_and_removed_is_missed(folder, tmp_path, monkeypatch):
-    output = tmp_path / "out.parquet"
-
-    def stop(*_):
-        raise KilledError
-
-    with monkeypatch.context() as patch:
-        patch.setattr("skyfill.scale.stream.shutil.rmtree", stop)
-        with pytest.raises(KilledError):
-            fill(folder, output)
-    output.unlink()
-    with pytest.raises(CatalogError, match="gone; run without --resume"):
-        fill(folder, output, resume=True)
+    apply = Filling.apply
+    monkeypatch.setattr(Filling, "apply", watched)
+    fill(folder, output, resume=True)
+    # Once more for a table without rows, whose columns are those of the result.
+    assert len(made) == left + 1
 
 
 SCRIPT = """
-import os, signal, sys, threading, time
+import os, signal, sys
+import skyfill.scale.inputs as inputs
 from skyfill.cli import main
-import skyfill.scale.stream as stream
-from skyfill.model import fill_table
 
-stream.BATCH_ROWS = 100
+inputs.BATCH_ROWS = 100
+replace, left = os.replace, int(sys.argv[1])
 
-def slow(*words):
-    time.sleep(0.02)
-    if not threading.timers:
-        end = os.getpid(), signal.SIGKILL
-        threading.timers = [threading.Timer(float(sys.argv[1]), os.kill, end)]
-        threading.timers[0].daemon = True
-        threading.timers[0].start()
-    return fill_table(*words)
+def counted(*names):
+    # Files get their names by this call: job, parts, output.
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(*names)
 
-threading.timers = []
-stream.fill_table = slow
+os.replace = counted
 main(sys.argv[2:])
 """
 
 
-@pytest.mark.parametrize("extension", ["parquet"])
-def test_a_process_killed_at_random_loses_nothing(folder, extension, tmp_path):
-    rng = np.random.default_rng(int(time.time()))
+def test_a_process_killed_again_and_again_loses_nothing(folder, tmp_path):
     words = ["impute", str(folder / "m.skyfill"), str(folder / "in.parquet"), "--draws", "1"]
-    words += ["-o", f"out.{extension}"]
-    fates = []
-    for name, lives in (("whole", 1), ("killed", 3)):
+    words += ["-o", "out.parquet", "--resume"]
+    finished = []
+    for name, lives in (("whole", [0]), ("killed", [1, 4, 5, 4, 0])):
         (tmp_path / name).mkdir()
-        for life in range(lives):
-            seconds = 60.0 if life == lives - 1 else float(rng.uniform(0, 0.12))
-            command = [sys.executable, "-c", SCRIPT, str(seconds), *words]
-            command += ["--resume"] if life else []
+        for calls in lives:
+            command = [sys.executable, "-c", SCRIPT, str(calls), *words]
             ended = subprocess.run(command, cwd=tmp_path / name, capture_output=True, check=False)
-            fates.append(ended.returncode)
-    assert fates[0] == fates[-1] == 0
-    assert set(fates) <= {0, -signal.SIGKILL}
-    whole, killed = (tmp_path / name / f"out.{extension}" for name in ("whole", "killed"))
+            assert ended.returncode == (-signal.SIGKILL if calls else 0), ended.stderr
+            finished.append(len(parts_of(tmp_path / name / "out.parquet")))
+    # The job itself gets its name first, and the job that is done before the output.
+    assert finished == [0, 0, 2, 6, 9, 0]
+    whole, killed = (tmp_path / name / "out.parquet" for name in ("whole", "killed"))
     assert killed.read_bytes() == whole.read_bytes()
     assert len(read_table(killed)) == N_ROWS
 
@@ -187,44 +163,20 @@ def test_parts_of_another_job_are_refused_and_a_new_start_drops_them(folder, tmp
     fill(folder, whole, seed=1)
     with pytest.raises(KilledError):
         fill(folder, output, stop_after=300)
-    with pytest.raises(CatalogError, match=r"another run \(it differs in: extras\).*start anew"):
+    with pytest.raises(CatalogError, match=r"another run \(it differs in: options\).*start anew"):
         fill(folder, output, resume=True, seed=1)
-    _, rows = fill(folder, output, seed=1)
-    assert rows[0] == 0
+    fill(folder, output, seed=1)
     assert output.read_bytes() == whole.read_bytes()
 
 
-def test_rows_that_are_lost_are_noticed(folder, tmp_path):
-    output = tmp_path / "out.parquet"
+@pytest.mark.parametrize("extension", ["parquet", "csv"])
+def test_a_damaged_part_is_named(folder, extension, tmp_path):
+    output = tmp_path / f"out.{extension}"
     with pytest.raises(KilledError):
         fill(folder, output, stop_after=300)
-    os.truncate(parts_folder(output) / ROWS, 100)
-    with pytest.raises(CatalogError, match="damaged"):
+    os.truncate(parts_of(output)[1], 100)
+    with pytest.raises(CatalogError, match=r"part-000001.parquet: the part is damaged .* anew"):
         fill(folder, output, resume=True)
-
-
-def test_an_error_leaves_parts_only_where_they_were_asked_for(folder, tmp_path):
-    def fail(rows):
-        if rows:
-            raise CatalogError("a fault")
-
-    model = load_model(folder / "m.skyfill")
-    for resume in (False, True):
-        output = tmp_path / "out.parquet"
-        with pytest.raises(CatalogError, match="a fault"):
-            fill_file(model, folder / "in.parquet", output, resume=resume, tell=fail)
-        assert parts_folder(output).exists() == resume
-        assert not output.exists()
-
-
-def test_two_runs_cannot_write_one_output(tmp_path):
-    output = tmp_path / "out.parquet"
-    with (
-        open_ledger(output, {}, provenance=None, resume=True),
-        pytest.raises(CatalogError, match="another run is writing it"),
-        open_ledger(output, {}, provenance=None, resume=True),
-    ):
-        pass
 
 
 def test_the_first_run_says_where_the_output_comes_from(folder, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -16,6 +17,8 @@ from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
 from skyfill.catalog.schema import Schema, as_schema
 from skyfill.catalog.table import Table, normalized_schema, refuse_repeated_names, with_facts
 from skyfill.errors import CatalogError
+
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 BATCH_ROWS = 1 << 17
 _TABLE_ROWS = 1 << 20
@@ -206,18 +209,17 @@ def open_writer(
         open_atomic(path, overwrite=overwrite) as stream,
         module.writer(stream, schema, path.parent) as writer,
     ):
-        yield BatchWriter(lambda batch: writer.write(_conformed(batch, schema)))
+        yield BatchWriter(lambda batch: writer.write(conforming(batch, schema)))
 
 
-def _conformed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Give a batch the metadata of the table; refuse one with other columns."""
-    if not normalized_schema(batch.schema).equals(schema):
+def conforming(rows: Rows, schema: pa.Schema) -> Rows:
+    """Normalize a batch or a table and give it a schema; refuse it if its columns are others."""
+    if not normalized_schema(rows.schema).equals(schema):
         raise CatalogError(
-            f"a batch has columns {_described(batch.schema)} where the table has "
+            f"a batch has columns {_described(rows.schema)} where the table has "
             f"{_described(schema)}"
         )
-    columns = [normalized(column) for column in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return type(rows).from_arrays([normalized(column) for column in rows.columns], schema=schema)
 
 
 def _described(schema: pa.Schema) -> str:

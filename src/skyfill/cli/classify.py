@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import note, row_progress, warn
+from skyfill.cli.terminal import note, shown_run, warn
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
-    from skyfill.catalog import Schema, Table
-    from skyfill.model import Model
+    from skyfill.catalog import Provenance, Schema
+    from skyfill.model import Model, Scoring
+    from skyfill.scale import Done, Source
 
 
 @click.command(
@@ -57,124 +56,88 @@ def command(context: click.Context, /, **options: Any) -> None:
     """Classify the objects of CATALOG with MODEL, also those with gaps.
 
     Written beside the columns of CATALOG: class, p_<class> for every class, entropy (bits),
-    gap_share (share of the entropy that would go if the gaps were measured), outlier and
+    gap_share (share of the entropy that would vanish if the gaps were measured), outlier and
     outlier_score.
 
     A table of all associations (match --probability --all) gives one row for each object: its
     associations are weighed by their probabilities, and counterpart_share is the share of the
-    entropy that would go if the counterpart were known.
+    entropy that would vanish if the counterpart were known.
     """
-    from skyfill.catalog import Provenance, Schema, read_schema
+    from skyfill.catalog import Provenance, read_schema
     from skyfill.model import Scoring, load_model
-    from skyfill.scale.dispatch import column_names, input_files
+    from skyfill.scale import apply_model, open_source
+    from skyfill.scale.scoring import absent_features
 
-    model = load_model(options["model"])
-    _warn_absent(model.names, column_names(options["catalog"]), options["catalog"])
-    schema = read_schema(options["schema"]) if options["schema"] else Schema()
-    made = Provenance(
-        shared.as_typed(context),
-        [options["model"], *input_files(options["catalog"])],
-        seed=options["seed"],
-        model=model.identifier,
-    )
-    counts: Counter[str] = Counter()
-    scoring = Scoring(options["gap_draws"], options["draws"], options["seed"])
-    shifted = _shifted(model, options, schema)
-    facts = {"schema": schema, "provenance": made}
-    rows = _classify(shifted, options, scoring, counts=counts, **facts)
-    _report(rows, counts, model, options)
-
-
-def _classify(
-    model: Model, options: dict[str, Any], scoring: Any, *, counts: Counter[str], **facts: Any
-) -> int:
-    from skyfill.model.results import CLASS, OUTLIER
-    from skyfill.scale import classify_file
-    from skyfill.scale.dispatch import is_distributed, read_columns, score_distributed
-    from skyfill.scale.work import Classifying
-
-    catalog, output = options["catalog"], options["output"]
-    if shared.has_associations(options):
-        return _classify_associations(model, options, scoring, counts=counts, **facts)
-    with row_progress(catalog, "classifying") as tell:
-        facts |= {"resume": options["resume"], "tell": tell}
-        if not is_distributed(catalog, options["scheduler"]):
-            done = classify_file(model, catalog, output, scoring=scoring, **facts)
-            counts.update({key.removeprefix("class."): n for key, n in done.counts.items()})
-            return done.rows
-        prior = tuple(model.scorer.prior) if model.scorer and options["prior"] else None
-        facts |= {"work": Classifying(scoring, prior), "scheduler": options["scheduler"]}
-        rows, _ = score_distributed(options["model"], catalog, output, **facts)
-    for table in read_columns(output, [CLASS, OUTLIER]):
-        _count(table, counts)
-    return rows
+    model, source = load_model(options["model"]), open_source(options["catalog"])
+    if absent := absent_features(model, source):
+        warn(f"{options['catalog']} lacks {', '.join(absent)}: gaps in every row")
+    rules = read_schema(options["schema"]) if options["schema"] else None
+    inputs, seed = [options["model"], *source.checked_files], options["seed"]
+    made = Provenance(shared.as_typed(context), inputs, seed=seed, model=model.identifier)
+    prior = _prior(model, source, rules, options)
+    work = Scoring(options["gap_draws"], options["draws"], seed, prior)
+    places = options["model"], options["catalog"], options["output"]
+    if shared.has_associations(source, options):
+        done = _classify_associations(model, work, options, made)
+    else:
+        with shown_run("classifying", source, options, made) as run:
+            done = apply_model(work, *places, rules=rules, run=run)
+    _report(done, model, options)
 
 
 def _classify_associations(
-    model: Model, options: dict[str, Any], scoring: Any, *, counts: Counter[str], **facts: Any
-) -> int:
+    model: Model, work: Scoring, options: dict[str, Any], made: Provenance
+) -> Done:
     """Classify all associations of each object, weighed by their probabilities."""
+    from collections import Counter
+
     from skyfill.catalog import read_table, write_table
-    from skyfill.model.weighing import classify_associations
+    from skyfill.model import classify_associations
+    from skyfill.model.results import CLASS, OUTLIER
+    from skyfill.scale import Done
 
     table = read_table(options["catalog"], schema=options["schema"])
-    done = classify_associations(model, table, scoring)
-    write_table(done, options["output"], provenance=facts["provenance"])
-    note(f"{len(table)} associations of {len(done)} objects weighed")
-    _count(done, counts)
-    return len(done)
+    mixed = classify_associations(model, table, work)
+    write_table(mixed, options["output"], provenance=made)
+    note(f"{len(table)} associations of {len(mixed)} objects weighed")
+    counts = Counter(f"class.{name}" for name in mixed.column(CLASS).to_pylist())
+    counts["outliers"] = sum(mixed.column(OUTLIER).to_pylist())
+    return Done(len(mixed), counts)
 
 
-def _warn_absent(features: tuple[str, ...], names: list[str], catalog: Path) -> None:
-    absent = [name for name in features if name not in names]
-    if len(absent) == len(features):
-        raise CatalogError(
-            f"{catalog}: has none of the model's features ({', '.join(features)}); rename its "
-            "columns or use another model"
-        )
-    if absent:
-        warn(f"{catalog} lacks {', '.join(absent)}: gaps in every row")
-
-
-def _count(done: Table, counts: Counter[str]) -> None:
-    from skyfill.model.results import CLASS, OUTLIER
-
-    counts.update(done.column(CLASS).to_pylist())
-    counts["outliers"] += int(sum(done.column(OUTLIER).to_pylist()))
-
-
-def _report(rows: int, counts: Counter[str], model: Model, options: dict[str, Any]) -> None:
-    outliers = counts.pop("outliers", 0)
-    found = {name: counts[name] for name in (model.scorer.classes if model.scorer else ())}
+def _report(done: Done, model: Model, options: dict[str, Any]) -> None:
+    outliers = done.counts.get("outliers", 0)
+    classes = model.scorer.classes if model.scorer else ()
+    found = {name: done.counts.get(f"class.{name}", 0) for name in classes}
     if options["as_json"]:
-        facts = {"rows": rows, "classes": found, "outliers": outliers, "model": model.identifier}
-        click.echo(json.dumps(facts, indent=2))
+        facts = {"rows": done.rows, "classes": found, "outliers": outliers}
+        click.echo(json.dumps({**facts, "model": model.identifier}, indent=2))
     words = ", ".join(f"{count} {name}" for name, count in found.items() if count)
     note(
-        f"{rows} rows: {words or 'none'}; {outliers} unlike the training set -> {options['output']}"
+        f"{done.rows} rows: {words or 'none'}; {outliers} unlike the training set -> "
+        f"{options['output']}"
     )
 
 
-def _shifted(model: Model, options: dict[str, Any], schema: Schema) -> Model:
-    """Give the model with the shares of the classes that were asked for."""
+def _prior(
+    model: Model, source: Source, rules: Schema | None, options: dict[str, Any]
+) -> tuple[float, ...] | None:
+    """Give the shares of the classes that were asked for."""
     from skyfill.classify.prior import as_prior
     from skyfill.model import scorer_of
-    from skyfill.scale import with_field_prior
-    from skyfill.scale.dispatch import is_distributed
+    from skyfill.scale import estimate_field_prior
 
     scorer, text = scorer_of(model), options["prior"]
     if not text:
-        return model
-    if text == "estimate" and is_distributed(options["catalog"], options["scheduler"]):
+        return None
+    if text != "estimate":
+        return tuple(as_prior(shared.shares_of(text), scorer.classes).tolist())
+    if options["scheduler"] or not source.is_one_file:
         raise CatalogError(
             "--prior estimate reads one file; estimate the shares on a sample, then give them as "
             "--prior CLASS=SHARE,..."
         )
-    if text == "estimate":
-        shifted = with_field_prior(model, options["catalog"], schema)
-        shares = zip(scorer.classes, scorer_of(shifted).prior, strict=True)
-        words = ", ".join(f"{name} {share:.3g}" for name, share in shares)
-        note(f"estimated shares: {words}")
-        return shifted
-    prior = as_prior(shared.shares_of(text), scorer.classes)
-    return replace(model, scorer=replace(scorer, prior=prior))
+    prior = estimate_field_prior(model, source, rules)
+    shares = zip(scorer.classes, prior, strict=True)
+    note("estimated shares: " + ", ".join(f"{name} {share:.3g}" for name, share in shares))
+    return prior

@@ -13,7 +13,6 @@ from skyfill.cli.terminal import note, progress_bar
 if TYPE_CHECKING:
     from skyfill.catalog import Provenance, Table
     from skyfill.lightcurve import FeatureSet, LightCurves, Opened, Request
-    from skyfill.scale.ledger import Done
 
 _COLUMNS = ("id", "time", "value", "error", "band")
 
@@ -102,31 +101,32 @@ def _write(
     """Compute and write one table after another; count what they contain."""
     from skyfill.catalog import Role
     from skyfill.lightcurve import empty_table, stream_features
-    from skyfill.scale.stream import Target, write_parts
+    from skyfill.scale import Run
+    from skyfill.scale.outputs import write_tables
 
-    schema = empty_table(opened.layout.about, chosen).arrow.schema
-    job: dict[str, Any] = {key: str(options[key]) for key in ("names", "every_band", "clip")}
-    job |= {"request": repr(_request(options)), "input": _input_facts(options, provenance)}
-    target = Target(options["output"], schema, job, provenance, options["resume"])
+    empty = empty_table(opened.layout.about, chosen)
+    facts: dict[str, Any] = {key: str(options[key]) for key in ("names", "every_band", "clip")}
+    facts |= {"request": repr(_request(options)), "inputs": _input_facts(options, provenance)}
     with progress_bar("features", "objects", opened.n_objects) as advance:
 
-        def tables(done: "Done") -> "Iterator[Table]":
-            advance(done.rows)
-            rest = _without(opened.parts, done.rows)
+        def tables(n_done: int) -> "Iterator[Table]":
+            advance(n_done)
+            rest = _without(opened.parts, n_done)
             return stream_features(rest, chosen, clip=options["clip"], advance=advance)
 
-        done = write_parts(target, tables, lambda table: table, count=_count)
-    features = len(empty_table(opened.layout.about, chosen).names_with(Role.FEATURE))
+        run, columns = Run(provenance, options["resume"]), empty.arrow.schema
+        how: dict[str, Any] = {"columns": columns, "count": _count}
+        done = write_tables(run, facts, options["output"], tables, **how)
     counts = {name: done.counts.get(name, 0) for name in ("gaps", "points", "dropped")}
-    return {"objects": done.rows, "features": features, **counts}
+    return {"objects": done.rows, "features": len(empty.names_with(Role.FEATURE)), **counts}
 
 
 def _input_facts(options: dict[str, Any], provenance: "Provenance") -> list[Any]:
     """Identify the input: by its checksum, or by the files of a folder."""
-    if provenance.checksums:
-        return list(provenance.checksums)
-    files = sorted(path for path in options["light_curves"].iterdir() if path.is_file())
-    return [[path.name, path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+    from skyfill.scale.job_folder import identify
+
+    files = sorted(path for path in options["light_curves"].glob("*") if path.is_file())
+    return list(provenance.checksums) or identify(files)
 
 
 def _without(parts: "Iterator[LightCurves]", n_objects: int) -> "Iterator[LightCurves]":

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from skyfill.cli.options import HATS, as_typed, is_given, radii_of, survey_names
-from skyfill.cli.terminal import row_progress, warn
+from skyfill.cli.terminal import shown_run, warn
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
+    from skyfill.scale import Source
     from skyfill.scale.hats_match import Counterpart
     from skyfill.sky import MatchReport
 
@@ -56,19 +57,20 @@ def match_catalogs(
 ) -> tuple[str, Sequence[MatchReport]]:
     """Match HATS catalogues; give the shape of the result and what was found."""
     from skyfill.catalog import Provenance
-    from skyfill.scale.dispatch import column_names, input_files
+    from skyfill.scale import open_source
     from skyfill.scale.hats_match import join_hats
 
     _refuse_options(context, options)
     others = _counterparts(options)
-    inputs = [file for each in (options["base"], *options["others"]) for file in input_files(each)]
+    base, *rest = (open_source(path) for path in (options["base"], *options["others"]))
+    inputs = [file for source in (base, *rest) for file in source.checked_files]
     made = Provenance(as_typed(context), inputs)
-    how: dict[str, Any] = {"scheduler": options["scheduler"], "resume": options["resume"]}
-    with row_progress(options["base"], "matching") as tell:
-        join_hats(options["base"], others, options["output"], provenance=made, tell=tell, **how)
-    n_rows, reports = _reports(options["output"], others)
+    with shown_run("matching", base, options, made) as run:
+        done = join_hats(options["base"], others, options["output"], run)
+    joined = open_source(options["output"])
+    reports = _reports(joined, others)
     _warn_alone(reports)
-    return f"{n_rows} rows, {len(column_names(options['output']))} columns", reports
+    return f"{done.rows} rows, {len(joined.schema.names)} columns", reports
 
 
 def _refuse_options(context: click.Context, options: Mapping[str, Any]) -> None:
@@ -82,8 +84,8 @@ def _refuse_options(context: click.Context, options: Mapping[str, Any]) -> None:
 
 
 def _counterparts(options: Mapping[str, Any]) -> list[Counterpart]:
+    from skyfill.scale.hats import hats_folder
     from skyfill.scale.hats_match import Counterpart
-    from skyfill.scale.hats_store import hats_folder
 
     names = survey_names([hats_folder(other) for other in options["others"]], options["name"])
     radii = radii_of(options["radius"], names)
@@ -93,20 +95,18 @@ def _counterparts(options: Mapping[str, Any]) -> list[Counterpart]:
     ]
 
 
-def _reports(output: str, others: Sequence[Counterpart]) -> tuple[int, list[MatchReport]]:
-    """Count the rows of the result, and their flags in each survey."""
+def _reports(joined: Source, others: Sequence[Counterpart]) -> list[MatchReport]:
+    """Count the flags of the rows in each survey."""
     import numpy as np
 
-    from skyfill.scale.dispatch import read_columns
     from skyfill.sky import MatchReport
     from skyfill.sky.survey import count_flags
 
-    n_rows, counts = 0, [Counter[str]() for _ in others]
-    for table in read_columns(output, [f"flag_{other.name}" for other in others]):
-        n_rows += len(table)
+    counts = [Counter[str]() for _ in others]
+    for table in joined.tables([f"flag_{other.name}" for other in others]):
         for count, flags in zip(counts, table.arrow.columns, strict=True):
             count.update(count_flags(np.asarray(flags.to_pylist(), dtype=object)))
-    return n_rows, [
+    return [
         MatchReport(other.name, other.radius_arcsec, **cast("dict[str, Any]", count))
         for other, count in zip(others, counts, strict=True)
     ]

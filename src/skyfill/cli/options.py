@@ -14,6 +14,7 @@ from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
     from skyfill.catalog import Schema
+    from skyfill.scale import Source
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Option = Callable[[Decorated], Decorated]
@@ -241,12 +242,11 @@ def shares_of(text: str, option: str = "--prior") -> dict[str, float]:
         ) from None
 
 
-def has_associations(options: Mapping[str, Any]) -> bool:
+def has_associations(source: Source, options: Mapping[str, Any]) -> bool:
     """Tell whether CATALOG holds all associations of its objects; those are weighed in memory."""
     from skyfill.model.weighing import are_associations
-    from skyfill.scale.dispatch import column_names
 
-    if not are_associations(column_names(options["catalog"])):
+    if not are_associations(source.schema.names):
         return False
     if options["scheduler"] or options["resume"]:
         raise CatalogError(

@@ -9,8 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +17,9 @@ import click
 if TYPE_CHECKING:
     from rich.progress import Task
     from rich.text import Text
+
+    from skyfill.catalog import Provenance
+    from skyfill.scale import Run, Source
 
 _LEVEL = "skyfill.level"
 QUIET, NORMAL, VERBOSE = -1, 0, 1
@@ -159,11 +161,19 @@ def progress_bar(what: str, unit: str, total: int | None) -> Iterator[Callable[[
         yield lambda more: bar.advance(task, more)
 
 
-def row_progress(catalog: str | Path, what: str) -> AbstractContextManager[Callable[[int], None]]:
-    """Show how many rows of a catalogue are done."""
-    from skyfill.scale.counting import count_rows
+@contextmanager
+def shown_run(
+    what: str, source: Source, options: Mapping[str, Any], provenance: Provenance
+) -> Iterator[Run]:
+    """Open a run over the rows of a catalogue, as --scheduler and --resume say, with progress."""
+    from skyfill.scale import Run, workers_for
 
-    return progress_bar(what, "rows", count_rows(catalog) if has_bars() else None)
+    total = source.count_rows() if has_bars() else None
+    with (
+        progress_bar(what, "rows", total) as advance,
+        workers_for(options["scheduler"]) as workers,
+    ):
+        yield Run(provenance, options["resume"], advance, workers)
 
 
 def _rate(task: Task) -> Text:

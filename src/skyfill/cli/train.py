@@ -13,7 +13,7 @@ from skyfill.cli.terminal import cells_line, note, stages, warn
 from skyfill.cli.train_large import out_of_core, resume
 
 if TYPE_CHECKING:
-    from skyfill.catalog import Schema, Table
+    from skyfill.catalog import Table
     from skyfill.model import Model
 
 # A class with fewer objects than this gets a warning.
@@ -96,27 +96,26 @@ def command(context: click.Context, /, **options: Any) -> None:
     of role limit and error, and reasons of gaps, tell what is known besides the values. Out of
     core all rows count, but memory holds few of them; on a cluster the workers share them.
     """
-    from skyfill.catalog import Provenance
-    from skyfill.cli.train_large import Place, choose_place, kept_steps
-    from skyfill.model import save_model
-    from skyfill.scale.dispatch import input_files
+    from skyfill.catalog import Provenance, read_table
+    from skyfill.cli.train_large import Place, choose_place, learn_large
+    from skyfill.scale import open_source
 
     if not options["label"]:
         _refuse_class_options(options)
     options["fits"] = options["fits"] or (CLASS_FITS if options["label"] else FITS)
-    place = choose_place(options)
+    place, catalog = choose_place(options), options["catalog"]
     rules = shared.rules_of(options)
-    table = _table(options["catalog"], rules, with_rows=place is Place.MEMORY)
-    names, guessed = _features(table, options)
-    note(f"features{' (guessed)' if guessed else ''}: {', '.join(names)}")
-    inputs = input_files(options["catalog"])
-    command_line = shared.as_typed(context)
-    made = json.loads(Provenance(command_line, inputs=inputs, seed=options["seed"]).to_json())
-    asked = {**options, "place": place, "rules": rules}
-    with kept_steps(place, names, asked, made) as steps:
-        asked.update(steps=steps, made=steps.provenance if steps else made)
-        model, facts, words = _learn(table, names, asked)
-        save_model(model, options["output"])
+    source = None if place is Place.MEMORY else open_source(catalog)
+    table = rules.apply(source.table()) if source else read_table(catalog, schema=rules)
+    names = _features(table, options)
+    inputs, seed = source.checked_files if source else [catalog], options["seed"]
+    made = json.loads(Provenance(shared.as_typed(context), inputs, seed=seed).to_json())
+    with stages("learning") as tell:
+        asked = options | {"place": place, "rules": rules, "made": made, "tell": tell}
+        if source:
+            model, facts, words = learn_large(source, table, names, asked, **_fitting(asked))
+        else:
+            model, facts, words = _learn_in_memory(table, names, asked)
     facts["cells"] = _describe_cells(model)
     if options["as_json"]:
         click.echo(json.dumps({"model": model.identifier, **facts}, indent=2))
@@ -141,25 +140,12 @@ def _describe_cells(model: Model) -> dict[str, Any] | None:
 Learned = tuple["Model", dict[str, Any], str]
 
 
-def _table(catalog: Any, rules: Schema, *, with_rows: bool) -> Table:
-    """Read the catalogue, or only what its columns are."""
-    from skyfill.catalog import read_table
-    from skyfill.scale.dispatch import table_without_rows
+def _learn_in_memory(table: Table, names: tuple[str, ...], options: dict[str, Any]) -> Learned:
+    from skyfill.model import save_model
 
-    if with_rows:
-        return read_table(catalog, schema=rules)
-    return rules.apply(table_without_rows(catalog))
-
-
-def _learn(table: Table, names: tuple[str, ...], options: dict[str, Any]) -> Learned:
-    from skyfill.cli.train_large import Place, learn_large
-
-    with stages("learning") as tell:
-        if options["place"] is not Place.MEMORY:
-            how = {"rules": options["rules"], "options": options, "tell": tell}
-            return learn_large(options["place"], table, names, **how, **_fitting(options))
-        learn = _learn_classes if options["label"] else _learn_features
-        return learn(table, names, options)
+    learned = (_learn_classes if options["label"] else _learn_features)(table, names, options)
+    save_model(learned[0], options["output"])
+    return learned
 
 
 def _fitting(options: dict[str, Any]) -> dict[str, Any]:
@@ -251,7 +237,7 @@ def _refuse_class_options(options: dict[str, Any]) -> None:
             )
 
 
-def _features(table: Table, options: dict[str, Any]) -> tuple[tuple[str, ...], bool]:
+def _features(table: Table, options: dict[str, Any]) -> tuple[str, ...]:
     """Columns asked for, or of role feature; guessed roles only where no role is set."""
     from skyfill.catalog import Role, with_guessed_roles
     from skyfill.errors import CatalogError
@@ -259,14 +245,13 @@ def _features(table: Table, options: dict[str, Any]) -> tuple[tuple[str, ...], b
     asked, label = shared.words_of(options["features"]), options["label"]
     for name in (*asked, *((label,) if label else ())):
         table.column(name)
-    names = asked or table.names_with(Role.FEATURE)
-    if names:
-        return names, False
-    guessed = with_guessed_roles(table).names_with(Role.FEATURE)
-    guessed = tuple(name for name in guessed if name != label)
-    if not guessed:
+    known = asked or table.names_with(Role.FEATURE)
+    guessed = () if known else with_guessed_roles(table).names_with(Role.FEATURE)
+    names = known or tuple(name for name in guessed if name != label)
+    if not names:
         raise CatalogError("no column looks like a feature; name them with --features COLUMN,...")
-    return guessed, True
+    note(f"features{'' if known else ' (guessed)'}: {', '.join(names)}")
+    return names
 
 
 def _components(text: str) -> int | str:

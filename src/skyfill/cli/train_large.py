@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -15,12 +14,14 @@ from skyfill.cli.terminal import warn
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
-    from skyfill.catalog import Schema, Table
-    from skyfill.model import Model
-    from skyfill.scale.steps import Steps
+    from skyfill.catalog import Table
+    from skyfill.model import Model, Refined
+    from skyfill.scale import Source
 
 # From more rows than this a model is learned out of core, where the user says nothing.
 MANY_ROWS = 2_000_000
+# Options that decide what is learned.
+CHOICES = ("components", "arcs", "gaps", "limits", "errors", "fits")
 
 out_of_core = click.option(
     "--out-of-core/--in-memory",
@@ -47,10 +48,10 @@ class Place(Enum):
 
 def choose_place(options: Mapping[str, Any]) -> Place:
     """Decide where the rows shall be; say so where options contradict each other."""
-    from skyfill.scale.dispatch import is_distributed
+    from skyfill.scale.hats import is_hats
 
-    asked, label = options["out_of_core"], options["label"]
-    if is_distributed(options["catalog"], options["scheduler"]):
+    catalog, asked, label = options["catalog"], options["out_of_core"], options["label"]
+    if options["scheduler"] is not None or is_hats(catalog) or Path(catalog).is_dir():
         place = Place.CLUSTER
         if asked is False:
             raise CatalogError(
@@ -58,7 +59,7 @@ def choose_place(options: Mapping[str, Any]) -> Place:
                 "leave it out, or give one file without --scheduler"
             )
     elif asked is None:
-        place = Place.DISK if not label and _has_many_rows(options["catalog"]) else Place.MEMORY
+        place = Place.DISK if not label and _has_many_rows(catalog) else Place.MEMORY
     else:
         place = Place.DISK if asked else Place.MEMORY
     if options["resume"] and place is Place.MEMORY:
@@ -74,108 +75,85 @@ def choose_place(options: Mapping[str, Any]) -> Place:
 
 
 def _has_many_rows(catalog: Path) -> bool:
-    from skyfill.scale import count_rows
+    from skyfill.scale.inputs import count_rows
 
     # A pipe can be read once only.
     return catalog.is_file() and (count_rows(catalog) or 0) > MANY_ROWS
 
 
-# Options that decide what is learned.
-CHOICES = ("components", "arcs", "gaps", "limits", "errors", "fits")
-
-
-@contextmanager
-def kept_steps(
-    place: Place, names: Sequence[str], options: Mapping[str, Any], made: dict[str, Any]
-) -> Iterator[Steps | None]:
-    """Keep what is learned until the model is written; of a table in memory nothing is kept."""
-    if place is Place.MEMORY:
-        yield None
-        return
-    from skyfill.scale.dispatch import table_files
-    from skyfill.scale.partitions import plan_parts
-    from skyfill.scale.steps import open_steps
-    from skyfill.scale.stream import versions
-
-    parts = plan_parts(table_files(options["catalog"]))
-    stats = {part.path: Path(part.path).stat() for part in parts}
-    job = {
-        "features": list(names),
-        "inputs": [[path, stat.st_size, stat.st_mtime_ns] for path, stat in stats.items()],
-        "options": {name: str(options[name]) for name in CHOICES},
-        "schema": repr(options["rules"]),
-        "seed": options["seed"],
-        "place": place.value,
-        "made_with": versions(),
-    }
-    with open_steps(options["output"], job, provenance=made, resume=options["resume"]) as steps:
-        yield steps
-
-
 def learn_large(
-    place: Place,
-    table: Table,
-    names: Sequence[str],
-    *,
-    rules: Schema,
-    options: Mapping[str, Any],
-    **how: Any,
+    source: Source, table: Table, names: Sequence[str], options: Mapping[str, Any], **how: Any
 ) -> tuple[Model, dict[str, Any], str]:
-    """Learn a model of all rows; give it with facts and words about it.
+    """Learn a model of all rows and write it; give it with facts and words about it.
 
     Parameters
     ----------
-    place : Place
-        On disk or on a cluster.
+    source : Source
     table : Table
-        The columns of the catalogue, without rows.
+        Its columns, without rows.
     names : sequence of str
         The features.
-    rules : Schema
-        Roles, units and sentinels to apply first.
     options : mapping
-        Those of the command.
+        Those of the command, with `place`, `rules`, and `tell`, which is called with a few words
+        about each stage.
     how
-        `tell`, and what `skyfill.model.train` takes.
+        What `skyfill.model.train` takes.
     """
+    from skyfill.catalog.file_io import checked_target
     from skyfill.classify.training_set import check_features
+    from skyfill.model import save_model
     from skyfill.model.training import describe_features
+    from skyfill.scale import Steps
+    from skyfill.scale.job_folder import open_job
 
     # Before anything is read: it may take long.
     check_features(table, names, how["force"])
     table.numbers(*names)
-    found = _LEARN[place](names, rules, options, keep=options["steps"].keep, **how)
-    # The files of a HATS catalogue do not know the units; the catalogue does.
-    model = replace(found.model, features=describe_features(table, names))
-    facts = {
-        "plan": found.plan._asdict(),
-        "rows": found.n_rows,
-        "steps": found.n_iter,
-        "converged": found.converged,
-    }
+    output, facts = checked_target(options["output"]), _job_facts(source, names, options)
+    made = how.pop("provenance")
+    with open_job(output, facts, provenance=made, resume=options["resume"]) as folder:
+        how |= {"provenance": folder.provenance, "rules": options["rules"]}
+        how |= {"steps": Steps(options["tell"], folder.parts)}
+        found = _LEARN[options["place"]](source, names, options, folder.path, **how)
+        # The files of a HATS catalogue do not know the units; the catalogue does.
+        model = replace(found.model, features=describe_features(table, names))
+        save_model(model, output)
     if not found.converged:
         warn(f"EM had not settled after {found.n_iter} steps")
-    fits = len(model.network.fits)
-    words = f"{fits} fits of about {found.plan.n_components} components to all rows"
-    return model, facts, words
+    learned = {"rows": found.n_rows, "steps": found.n_iter, "converged": found.converged}
+    fits, n_components = len(model.network.fits), found.plan.n_components
+    words = f"{fits} fits of about {n_components} components to all rows"
+    return model, {"plan": found.plan._asdict(), **learned}, words
 
 
-def _from_disk(names: Sequence[str], rules: Schema, options: Mapping[str, Any], **how: Any) -> Any:
+def _job_facts(source: Source, names: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    from skyfill.scale.job_folder import identify
+
+    return {
+        "features": list(names),
+        "inputs": identify(source.files),
+        "options": {name: str(options[name]) for name in CHOICES},
+        "schema": repr(options["rules"]),
+        "seed": options["seed"],
+        "place": options["place"].value,
+    }
+
+
+def _from_disk(
+    source: Source, names: Sequence[str], options: Mapping[str, Any], folder: Path, **how: Any
+) -> Refined:
     from skyfill.scale import train_file
-    from skyfill.scale.journal import parts_folder
 
-    # Beside the model: where temporary files go there is often little room, or it is memory. What
-    # a kill leaves there goes when the work is taken up again.
-    folder = parts_folder(options["output"])
-    return train_file(options["catalog"], names, rules=rules, folder=folder, **how)
+    # Beside the model: where temporary files go there is often little room, or it is memory.
+    return train_file(source.files[0], names, folder=folder, **how)
 
 
-def _on_cluster(names: Sequence[str], rules: Schema, options: Mapping[str, Any], **how: Any) -> Any:
-    from skyfill.scale.cluster_train import train_on_dask
-    from skyfill.scale.dispatch import table_files
+def _on_cluster(
+    source: Source, names: Sequence[str], options: Mapping[str, Any], folder: Path, **how: Any
+) -> Refined:
+    from skyfill.scale.train_dask import train_on_dask
 
-    files = table_files(options["catalog"])
-    return train_on_dask(files, names, scheduler=options["scheduler"], schema=rules, **how)
+    return train_on_dask(source.files, names, scheduler=options["scheduler"], **how)
 
 
-_LEARN: dict[Place, Callable[..., Any]] = {Place.DISK: _from_disk, Place.CLUSTER: _on_cluster}
+_LEARN = {Place.DISK: _from_disk, Place.CLUSTER: _on_cluster}

@@ -1,7 +1,7 @@
 """A fitted pipeline: schema, network, scorer and provenance; saved and loaded as one safe file."""
 
 from skyfill.model.applying import (
-    Extras,
+    Filling,
     Scoring,
     classify_table,
     fill_table,
@@ -10,16 +10,17 @@ from skyfill.model.applying import (
 from skyfill.model.cells import cells_of, features_of, summarize_cells
 from skyfill.model.files import ARRAYS, FACTS, load_model, save_model
 from skyfill.model.pipeline import Detection, Feature, Model
-from skyfill.model.training import train, train_classifier
+from skyfill.model.training import Refined, refine, train, train_classifier
 from skyfill.model.weighing import classify_associations, fill_associations
 
 __all__ = [
     "ARRAYS",
     "FACTS",
     "Detection",
-    "Extras",
     "Feature",
+    "Filling",
     "Model",
+    "Refined",
     "Scoring",
     "cells_of",
     "classify_associations",
@@ -28,6 +29,7 @@ __all__ = [
     "fill_associations",
     "fill_table",
     "load_model",
+    "refine",
     "save_model",
     "scorer_of",
     "summarize_cells",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,23 +23,29 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Extras:
-    """What to write beside values and standard deviations.
+class Filling:
+    """How to fill, and what to write beside values and standard deviations.
 
     Attributes
     ----------
     quantiles : sequence of float
+        Levels of the quantiles to write.
     n_draws : int
-        Joint draws of the gaps.
+        Joint draws of the gaps to write.
     seed : int
+        Of the draws.
     denoise : bool
-        What values seen with an error would be without it.
+        Also write what values seen with an error would be without it.
     """
 
     quantiles: Sequence[float] = ()
     n_draws: int = 0
     seed: int = 0
     denoise: bool = False
+
+    def apply(self, model: Model, table: Table, place: int = 0) -> Table:
+        """Fill a batch of a table; its draws follow from the seed and the place of the batch."""
+        return fill_table(model, table, replace(self, seed=self.seed + place))
 
 
 @dataclass(frozen=True)
@@ -53,14 +59,23 @@ class Scoring:
     marginalize : int
         Draws of the gaps that the probabilities average over; 0 is fast.
     seed : int
+        Of the draws.
+    prior : tuple of float, optional
+        Shares of the classes in the field, in the order of the model's classes; those that the
+        model knows where not given.
     """
 
     n_draws: int = N_DRAWS
     marginalize: int = 0
     seed: int = 0
+    prior: tuple[float, ...] | None = None
+
+    def apply(self, model: Model, table: Table, place: int = 0) -> Table:
+        """Classify a batch of a table; as in `Filling`, draws follow from its place."""
+        return classify_table(model, table, replace(self, seed=self.seed + place))
 
 
-def fill_table(model: Model, table: Table, extras: Extras | None = None) -> Table:
+def fill_table(model: Model, table: Table, how: Filling | None = None) -> Table:
     """Fill the gaps of a table's features; seen cells stay bit for bit.
 
     Parameters
@@ -69,8 +84,7 @@ def fill_table(model: Model, table: Table, extras: Extras | None = None) -> Tabl
         What `load_model` gives.
     table : Table
         Any columns; features of the model that it lacks are added, all filled.
-    extras : Extras, optional
-        Quantiles and draws to write as well.
+    how : Filling, optional
 
     Returns
     -------
@@ -79,17 +93,18 @@ def fill_table(model: Model, table: Table, extras: Extras | None = None) -> Tabl
         ``<name>_gap``; ``<name>_q16`` and the like, ``<name>_draw1`` and the like on request, and
         ``<name>_denoised`` with ``<name>_denoised_sd`` for features whose errors the model uses.
     """
-    extras = extras or Extras()
-    _check_extras(model, extras)
+    how = how or Filling()
+    if how.denoise:
+        _check_errors(model)
     cells, factors, _ = cells_of(model, table)
     lost, noisy = np.isnan(cells.values), cells.is_noisy
-    post = model.network.posterior(cells, denoise=extras.denoise)
+    post = model.network.posterior(cells, denoise=how.denoise)
     values = [post.sd]
-    if extras.quantiles:
-        values += list(model.network.quantiles(cells, extras.quantiles))
-    if extras.n_draws:
-        values += list(model.network.draws(cells, extras.n_draws, extras.seed))
-    parts = results.filled_parts(extras.quantiles, extras.n_draws)
+    if how.quantiles:
+        values += list(model.network.quantiles(cells, how.quantiles))
+    if how.n_draws:
+        values += list(model.network.draws(cells, how.n_draws, how.seed))
+    parts = results.filled_parts(how.quantiles, how.n_draws)
     companions = {str(table.info(name).of): name for name in table.names_with(Role.REASON)}
     for j, feature in enumerate(model.features):
         name = feature.name
@@ -97,7 +112,7 @@ def fill_table(model: Model, table: Table, extras: Extras | None = None) -> Tabl
         for part, each in zip(parts, values, strict=True):
             info = results.filled_info(table.info(name), name, part)
             table = _with_part(table, name, part, each[:, j] / factors[j], lost[:, j], info)
-        if extras.denoise and model.detections[j].errors:
+        if how.denoise and model.detections[j].errors:
             for part, each in zip(results.DENOISED, post[:2], strict=True):
                 info = results.denoised_info(table.info(name), name, part)
                 table = _with_part(table, name, part, each[:, j] / factors[j], noisy[:, j], info)
@@ -105,8 +120,8 @@ def fill_table(model: Model, table: Table, extras: Extras | None = None) -> Tabl
     return table
 
 
-def _check_extras(model: Model, extras: Extras) -> None:
-    if extras.denoise and not any(detection.errors for detection in model.detections):
+def _check_errors(model: Model) -> None:
+    if not any(detection.errors for detection in model.detections):
         raise ModelError(
             f"model {model.identifier} uses no errors: nothing can be denoised; train one with "
             "--errors on from a table whose columns of errors have the role error"
@@ -145,7 +160,7 @@ def _with_filled(table: Table, name: str, lost: NDArray[np.bool_], companion: st
     return table.with_column(companion or gap_name(name), words, info)
 
 
-def classify_table(model: Model, table: Table, scoring: Scoring | None = None) -> Table:
+def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Table:
     """Add the class, its probabilities and what they rest on to a table.
 
     Parameters
@@ -155,7 +170,7 @@ def classify_table(model: Model, table: Table, scoring: Scoring | None = None) -
     table : Table
         Any columns in any order; other units are converted; features of the model that it lacks
         are gaps.
-    scoring : Scoring, optional
+    how : Scoring, optional
 
     Returns
     -------
@@ -164,10 +179,11 @@ def classify_table(model: Model, table: Table, scoring: Scoring | None = None) -
         ``entropy`` (bits), ``gap_share``, ``outlier`` and ``outlier_score``. A column of the input
         that has one of these names stays as ``<name>_was``.
     """
-    scoring = scoring or Scoring()
-    scorer = scorer_of(model)
+    how, scorer = how or Scoring(), scorer_of(model)
+    if how.prior is not None:
+        scorer = replace(scorer, prior=np.array(how.prior))
     cells, _, absent = cells_of(model, table)
-    found = _score(scorer.without([model.names.index(name) for name in absent]), cells, scoring)
+    found = _score(scorer.without([model.names.index(name) for name in absent]), cells, how)
     columns = _result_columns(scorer, found)
     names = [results.before_name(name) if name in columns else name for name in table.names]
     renamed = table.arrow.rename_columns(names)
@@ -188,13 +204,13 @@ def scorer_of(model: Model) -> Scorer:
     return model.scorer
 
 
-def _score(scorer: Scorer, cells: Cells, scoring: Scoring) -> Scores:
-    rng = np.random.default_rng(scoring.seed)
-    found = scorer.score(cells, n_draws=scoring.n_draws, rng=rng)
-    if not scoring.marginalize:
+def _score(scorer: Scorer, cells: Cells, how: Scoring) -> Scores:
+    rng = np.random.default_rng(how.seed)
+    found = scorer.score(cells, n_draws=how.n_draws, rng=rng)
+    if not how.marginalize:
         return found
     return found._replace(
-        probabilities=scorer.probabilities(cells, n_draws=scoring.marginalize, rng=rng)
+        probabilities=scorer.probabilities(cells, n_draws=how.marginalize, rng=rng)
     )
 
 

@@ -1,17 +1,25 @@
-"""Learn a model from the columns of a table, with or without labels."""
+"""Learn a model from the columns of a table, with or without labels, or from sums over its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from skyfill.catalog import Table
 from skyfill.classify.training_set import check_class_features, check_features, label_texts
 from skyfill.model.cells import cells_of, learn_detections
 from skyfill.model.pipeline import Feature, Model
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
+from skyfill.network.mixture.fit import Plan, climb_mixture
 from skyfill.network.mixture.learn import LearnedMixture
+from skyfill.network.mixture.mixture import Mixture
+from skyfill.network.moments import Moments
+
+Expect = Callable[[Mixture], Moments]
+Watch = Callable[[Expect, int, int], Expect]
 
 
 def train(
@@ -139,6 +147,65 @@ def train_classifier(
 
 def _known(cells: Cells) -> dict[str, Any]:
     return {name: getattr(cells, name) for name in ("lower", "upper", "errors")}
+
+
+@dataclass(frozen=True)
+class Refined:
+    """A model fitted to all rows of a catalogue, and how far EM went."""
+
+    model: Model
+    plan: Plan
+    n_rows: int
+    n_iter: int
+    converged: bool
+
+
+def refine(
+    model: Model,
+    expect: Expect,
+    plan: Plan,
+    *,
+    n_rows: int,
+    watch: Watch = lambda expect, fit, n_fits: expect,
+    tol: float = 1e-4,
+    max_iter: int = 200,
+) -> Refined:
+    """Run EM from every fit of a model over all rows.
+
+    Parameters
+    ----------
+    model : Model
+        Learned from a sample of the rows. Its classifier, if it has one, is left out: it was
+        trained on what the old fits say.
+    expect : callable
+        The E-step: takes a mixture, gives the expected sums over all rows.
+    plan : Plan
+        Shrinkage and arcs of the fits.
+    n_rows : int
+        How many they are.
+    watch : callable
+        Takes the E-step, the number of a fit and that of all fits; gives the E-step to take.
+    tol, max_iter : float, int
+        EM stops when a step gains less than `tol` per row, or after `max_iter` steps.
+
+    Returns
+    -------
+    Refined
+        With the steps of the fit that took most, and whether all settled.
+    """
+    starts, climbs = model.network.fits, []
+    for i, start in enumerate(starts):
+        own = plan._replace(
+            n_components=len(start.weights), informative=start.gap_rates is not None
+        )
+        watched = watch(expect, i, len(starts))
+        rng = np.random.default_rng(0)
+        climbs.append(climb_mixture(watched, start, own, rng=rng, tol=tol, max_iter=max_iter))
+    network = replace(model.network, fits=tuple(found.params for found in climbs))
+    n_iter = max(found.n_iter for found in climbs)
+    converged = all(found.converged for found in climbs)
+    model = replace(model, network=network, scorer=None)
+    return Refined(model, plan, n_rows, n_iter, converged)
 
 
 def describe_features(table: Table, names: Sequence[str]) -> tuple[Feature, ...]:

@@ -1,21 +1,26 @@
-"""The same functions over batches: a model and a table in, a table out."""
+"""Catalogues of any size: a model and a catalogue in, a catalogue out; learning from all rows."""
 
-from skyfill.scale.classify import classify_file, with_field_prior
-from skyfill.scale.counting import count_rows
-from skyfill.scale.fill import fill_file
-from skyfill.scale.ledger import Done
-from skyfill.scale.stream import Target, stream_file, write_parts
-from skyfill.scale.train import Refined, train_file
+from skyfill.scale.driver import Run, Task, run_job
+from skyfill.scale.inputs import Source, open_source
+from skyfill.scale.job_folder import Done
+from skyfill.scale.scoring import apply_model, estimate_field_prior
+from skyfill.scale.train_disk import Steps, train_file
+from skyfill.scale.workers import Workers, alone, cluster, threads, workers_for
 
 __all__ = [
     "Done",
-    "Refined",
-    "Target",
-    "classify_file",
-    "count_rows",
-    "fill_file",
-    "stream_file",
+    "Run",
+    "Source",
+    "Steps",
+    "Task",
+    "Workers",
+    "alone",
+    "apply_model",
+    "cluster",
+    "estimate_field_prior",
+    "open_source",
+    "run_job",
+    "threads",
     "train_file",
-    "with_field_prior",
-    "write_parts",
+    "workers_for",
 ]

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from skyfill import __version__
-from skyfill.catalog import ColumnInfo, Provenance, Table
+from skyfill.catalog import ColumnInfo, Table
 from skyfill.catalog.column_info import described
 from skyfill.errors import CatalogError
-from skyfill.scale.client import client_for
+from skyfill.scale.driver import Run
+from skyfill.scale.hats import HatsOutput, hats_folder, open_hats, stored_schema
 from skyfill.scale.hats_rule import Asks, OneToOne
-from skyfill.scale.hats_store import (
-    appearing,
-    describe_columns,
-    hats_folder,
-    open_hats,
-    stored_schema,
-    write_catalog,
-)
+from skyfill.scale.job_folder import Done, identify
 from skyfill.sky.sphere import Rows
 
 # Counts of rows are compared in cells of this HEALPix order, some 14 arcmin wide.
@@ -52,69 +44,28 @@ class Counterpart(NamedTuple):
     asks: Asks | None = None
 
 
-def match_hats(
-    left: str | Path,
-    right: str | Path,
+def join_hats(
+    base: str | Path,
+    others: Sequence[Counterpart],
     output: str | Path,
-    *,
-    name: str,
-    radius_arcsec: float,
-    asks: Asks | None = None,
-    scheduler: str | None = None,
-    provenance: Provenance | None = None,
-) -> None:
-    """Join a HATS catalogue to another by position; every row of the left one stays, once.
+    run: Run | None = None,
+) -> Done:
+    """Join any number of HATS catalogues to a base by position; every row of it stays, once.
 
-    Columns of the right catalogue get the suffix ``_NAME``; ``sep_NAME`` (arcsec), ``n_NAME``
+    Columns of each catalogue get the suffix ``_NAME``; ``sep_NAME`` (arcsec), ``n_NAME``
     (candidates within the radius) and ``flag_NAME`` come along, as from `skyfill.sky.join`. Rows
     at equal separation are decided for the one that comes first in the order of the catalogue.
 
     Parameters
     ----------
-    left, right, output : paths
-        Folders of HATS catalogues, with ``hats://`` before them or not. The margins must be at
-        least two (left) and three (right) radii wide.
-    name : str
-        Suffix of the right catalogue's columns.
-    radius_arcsec : float
-        Largest separation of a pair.
-    asks : {"left", "right"}, optional
-        Whose rows take their nearest neighbor first. Where not given, it is the catalogue with
-        more rows in the part of the sky that both cover.
-    scheduler : str, optional
-        Address of a Dask scheduler or ``"local"``; None for this process.
-    provenance : Provenance, optional
-        Written into the metadata of the output.
-    """
-    one = Counterpart(right, name, radius_arcsec, asks)
-    join_hats(left, [one], output, scheduler=scheduler, provenance=provenance)
-
-
-def join_hats(
-    base: str | Path,
-    others: Sequence[Counterpart],
-    output: str | Path,
-    *,
-    scheduler: str | None = None,
-    provenance: Provenance | None = None,
-    resume: bool = False,
-    tell: Callable[[int], None] = lambda rows: None,
-) -> None:
-    """Join any number of HATS catalogues to a base, each as `match_hats` does.
-
-    Parameters
-    ----------
     base, output : paths
+        Folders of HATS catalogues, with ``hats://`` before them or not. The margin of the base
+        must be at least two radii wide, that of any other three.
     others : sequence of Counterpart
-    scheduler, provenance
-        As in `match_hats`.
-    resume : bool
-        Go on with what an interrupted run of the same match left beside the output.
-    tell : callable
-        Called with the number of rows of each partition that is done.
+    run : Run, optional
     """
-    left = matched = open_hats(base)
-    columns, name = stored_schema(left), hats_folder(output).name
+    run, left = run or Run(), open_hats(base)
+    columns, matched = stored_schema(left), left
     for other in others:
         right = open_hats(other.catalog)
         asks = other.asks or who_asks(left, right)
@@ -126,21 +77,17 @@ def join_hats(
             how="left",
             suffixes=("", f"_{other.name}"),
             suffix_method="all_columns",
-            output_catalog_name=name,
+            output_catalog_name=hats_folder(output).name,
         )
-    identifier = _identifier(base, others)
-    with client_for(scheduler), appearing(output, identifier, resume=resume) as partial:
-        write_catalog(matched, partial, name=name, facts={}, resume=resume, tell=tell)
-        describe_columns(partial, columns, provenance)
+    with run.open_workers() as workers:
+        return HatsOutput(matched, output, columns).write(run, workers, _facts(base, others))
 
 
-def _identifier(base: str | Path, others: Sequence[Counterpart]) -> str:
-    """Name what the partitions of a match depend on; those of another one are not taken."""
+def _facts(base: str | Path, others: Sequence[Counterpart]) -> dict[str, Any]:
+    """Say what the partitions of a match depend on: catalogues are known by their properties."""
     folders = [hats_folder(catalog) for catalog in (base, *(other.catalog for other in others))]
     files = [file for folder in folders for file in sorted(folder.glob("*.properties"))]
-    facts = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    text = repr((facts, [other[1:] for other in others], __version__))
-    return "match-" + hashlib.sha256(text.encode()).hexdigest()[:16]
+    return {"inputs": identify(files), "match": [list(map(str, other[1:])) for other in others]}
 
 
 def who_asks(left: Any, right: Any) -> Asks:

@@ -11,9 +11,9 @@ from skyfill.cli import main
 from skyfill.errors import CatalogError
 from skyfill.model import load_model
 from skyfill.network.moments import Moments
-from skyfill.scale.journal import parts_folder
-from skyfill.scale.steps import open_steps
-from skyfill.scale.train import expect_columns, train_file
+from skyfill.scale import Steps
+from skyfill.scale.job_folder import folder_of
+from skyfill.scale.train_disk import expect_columns, train_file
 
 WORDS = ["--out-of-core", "--components", "2", "--fits", "2"]
 
@@ -49,7 +49,7 @@ def train(monkeypatch, catalog, output, *words, most=10**6):
         passes.append(mixture)
         return expect_columns(columns, mixture)
 
-    monkeypatch.setattr("skyfill.scale.train.expect_columns", watched)
+    monkeypatch.setattr("skyfill.scale.train_disk.expect_columns", watched)
     said = CliRunner().invoke(main, ["train", str(catalog), *WORDS, *words, "-o", str(output)])
     return len(passes), said
 
@@ -86,46 +86,45 @@ def test_steps_of_another_job_are_refused_and_a_new_start_drops_them(
     passes, said = train(monkeypatch, catalog, output, "--resume", "--seed", "1")
     assert (passes, said.exit_code) == (0, 2)
     assert "another run (it differs in: seed)" in said.stderr
-    assert len([*parts_folder(output).glob("*.safetensors")]) == 3
+    assert len([*(folder_of(output) / "parts").glob("*.safetensors")]) == 3
     with pytest.raises(KilledError):
         train(monkeypatch, catalog, output, most=0)
-    assert [*parts_folder(output).glob("*.safetensors")] == []
+    assert [*(folder_of(output) / "parts").glob("*.safetensors")] == []
 
 
 def test_a_damaged_step_is_named(monkeypatch, catalog, tmp_path):
     output = tmp_path / "m.skyfill"
     with pytest.raises(KilledError):
         train(monkeypatch, catalog, output, most=3)
-    os.truncate(parts_folder(output) / "0-1.safetensors", 20)
+    os.truncate(folder_of(output) / "parts" / "0-1.safetensors", 20)
     _, said = train(monkeypatch, catalog, output, "--resume")
     assert said.exit_code == 2
     assert "0-1.safetensors: the step is damaged" in said.stderr
     assert "run without --resume" in said.stderr
 
 
-def test_an_error_leaves_steps_only_where_they_were_asked_for(tmp_path):
+def test_an_error_leaves_steps_only_where_they_were_asked_for(monkeypatch, catalog, tmp_path):
     output = tmp_path / "m.skyfill"
-    for resume in (False, True):
-        with (
-            pytest.raises(CatalogError, match="a fault"),
-            open_steps(output, {}, provenance={}, resume=resume),
-        ):
+
+    def fail(columns, mixture):
+        if len(passes) == 2:
             raise CatalogError("a fault")
-        assert parts_folder(output).exists() == resume
+        passes.append(mixture)
+        return expect_columns(columns, mixture)
+
+    monkeypatch.setattr("skyfill.scale.train_disk.expect_columns", fail)
+    for words in ([], ["--resume"]):
+        passes = []
+        said = CliRunner().invoke(main, ["train", str(catalog), *WORDS, *words, "-o", str(output)])
+        assert "a fault" in said.stderr
+        assert folder_of(output).exists() == bool(words)
+        assert not output.exists()
 
 
-def test_nothing_is_learned_where_the_model_could_not_be_written(tmp_path):
-    with (
-        pytest.raises(CatalogError, match="there is no directory"),
-        open_steps(tmp_path / "no" / "m.skyfill", {}, provenance={}, resume=False),
-    ):
-        raise AssertionError
-    with (
-        open_steps(tmp_path / "m.skyfill", {}, provenance={}, resume=False),
-        pytest.raises(CatalogError, match="another run is writing it"),
-        open_steps(tmp_path / "m.skyfill", {}, provenance={}, resume=False),
-    ):
-        raise AssertionError
+def test_nothing_is_learned_where_the_model_could_not_be_written(monkeypatch, catalog, tmp_path):
+    passes, said = train(monkeypatch, catalog, tmp_path / "no" / "m.skyfill")
+    assert (passes, said.exit_code) == (0, 2)
+    assert "there is no directory" in said.stderr
 
 
 def test_sums_come_back_as_they_were(tmp_path):
@@ -133,10 +132,10 @@ def test_sums_come_back_as_they_were(tmp_path):
     rng = np.random.default_rng(0)
     cross = rng.normal(size=(2, 3, 3)).transpose(2, 1, 0)[:2].copy(order="F")
     made = Moments(7, *rng.normal(size=(4, 2, 3))[:1], rng.normal(size=2),
-                          rng.normal(size=(3, 2)).T, cross, np.zeros((2, 3)), -3.5)  # fmt: skip
-    with open_steps(tmp_path / "m.skyfill", {}, provenance={}, resume=False) as steps:
-        steps.keep(0, lambda mixture: made)(None)
-        found = steps.keep(0, None)(None)
+                   rng.normal(size=(3, 2)).T, cross, np.zeros((2, 3)), -3.5)  # fmt: skip
+    steps = Steps(folder=tmp_path)
+    steps.watch(lambda mixture: made, 0, 1)(None)
+    found = steps.watch(None, 0, 1)(None)
     assert (found.n, found.loglik) == (7, -3.5)
     for name in ("origin", "weight", "total", "cross", "gaps"):
         np.testing.assert_array_equal(getattr(found, name), getattr(made, name))

@@ -11,8 +11,7 @@ from skyfill.model import train
 from skyfill.network.mixture.fit import climb_mixture
 from skyfill.network.mixture.margin import fit_margin
 from skyfill.network.mixture.mixture import expect_parts, split
-from skyfill.scale.columns import spool_columns
-from skyfill.scale.train import expect_columns, train_file, with_margins
+from skyfill.scale.train_disk import expect_columns, train_file, with_margins, write_columns
 from skyfill.threads import map_threads, one_blas_thread
 
 NAMES = ["V", "I", "P"]
@@ -42,7 +41,7 @@ def test_sums_over_blocks_are_the_sums_of_the_table(block_rows, tmp_path):
     Z = model.network.scores(X)
     mixture = model.network.fits[0]
     whole = expect_parts(split(Z), mixture, map_threads)
-    with spool_columns(iter(np.array_split(Z, 7)), 3, tmp_path) as columns:
+    with write_columns(iter(np.array_split(Z, 7)), 3, tmp_path) as columns:
         found = expect_columns(columns, mixture, block_rows=block_rows)
     assert found.n == whole.n
     for name in ("weight", "total", "cross", "gaps", "loglik"):
@@ -121,7 +120,7 @@ def test_more_rows_fill_gaps_better_than_the_sample(tmp_path):
 def test_scores_replace_the_numbers_and_gaps_stay(tmp_path):
     X = stars(1500)
     model, _ = train(as_catalog(X, tmp_path / "a.csv"), NAMES, **OPTIONS)
-    with spool_columns(iter([X]), 3, tmp_path) as columns:
+    with write_columns(iter([X]), 3, tmp_path) as columns:
         changed = with_margins(model, columns, fit_margin)
         Z = columns.rows(0, len(X))
     np.testing.assert_array_equal(np.isnan(Z), np.isnan(X))

@@ -6,8 +6,8 @@ from click.testing import CliRunner
 
 from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
 from skyfill.cli import main
-from skyfill.model import fill_table, save_model, train
-from skyfill.scale import fill_file
+from skyfill.model import Filling, fill_table, save_model, train
+from skyfill.scale import apply_model
 
 INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
 
@@ -31,10 +31,11 @@ def test_files_are_filled_in_batches_as_in_one_piece(model, extension, tmp_path,
     table = make_table(150, seed=3)
     write_table(table, tmp_path / f"in.{extension}")
     whole = fill_table(model, read_table(tmp_path / f"in.{extension}"))
-    monkeypatch.setattr("skyfill.scale.stream.BATCH_ROWS", 40)
-    rows, filled = fill_file(model, tmp_path / f"in.{extension}", tmp_path / f"out.{extension}")
+    monkeypatch.setattr("skyfill.scale.inputs.BATCH_ROWS", 40)
+    files = (tmp_path / f"in.{extension}", tmp_path / f"out.{extension}")
+    done = apply_model(Filling(), model, *files)
     found = read_table(tmp_path / f"out.{extension}")
-    assert (rows, filled) == (150, int(np.isnan(table.numbers("I")).sum()))
+    assert (done.rows, done.counts["filled"]) == (150, int(np.isnan(table.numbers("I")).sum()))
     assert np.array_equal(found.numbers("I", "I_sd"), whole.numbers("I", "I_sd"), equal_nan=True)
     assert found.reasons("I").to_pylist() == whole.reasons("I").to_pylist()
 

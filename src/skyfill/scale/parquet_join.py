@@ -1,20 +1,23 @@
 """Parquet files joined without being read: row groups are copied, footers are merged.
 
 A Parquet file ends with a record (Thrift, compact protocol) that says where the pages of each
-row group begin. pyarrow can write a row group into memory but not behind other ones; here its
-bytes are put where they belong and the offsets in its record are moved.
+row group begin. Here the bytes of row groups are copied behind one another, and the offsets in
+their records are moved.
 """
 
 from __future__ import annotations
 
+import io
+import os
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
 
 import pyarrow as pa
 
 MAGIC = b"PAR1"
+COPY_BYTES = 1 << 20
 # Numbers of the fields in the records of the format.
 _ROWS, _GROUPS = 3, 4
 _COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7
@@ -27,65 +30,14 @@ _NUMBERS = (4, 5, 6)
 Record = dict[int, tuple[int, Any]]
 
 
-@dataclass(frozen=True)
-class RowGroup:
-    """A row group as bytes: its pages, and its record with offsets from the first of them."""
+def write_groups(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
+    """Write tables as the row groups of a file; each is encoded on its own."""
+    import pyarrow.parquet as pq
 
-    pages: memoryview
-    record: bytes
-
-
-def encode_group(table: pa.Table) -> RowGroup:
-    """Encode a table as one row group.
-
-    Examples
-    --------
-    >>> group = encode_group(pa.table({"J": [14.2, None]}))
-    >>> data = join_file([group.pages], [group.record], group_head(pa.schema({"J": "float64"})))
-    >>> import pyarrow.parquet as pq
-    >>> pq.read_table(pa.BufferReader(data)).to_pydict()
-    {'J': [14.2, None]}
-    """
-    data = _encoded(table)
-    start = _footer_start(data)
-    (group,) = _parse(bytes(data[start:-8]))[_GROUPS][1][1]
-    _move(group, -len(MAGIC))
-    return RowGroup(data[len(MAGIC) : start], _bytes(group))
-
-
-def group_head(schema: pa.Schema) -> bytes:
-    """Give the record of a file with this schema and no rows."""
-    data = _encoded(schema.empty_table())
-    head = _parse(bytes(data[_footer_start(data) : -8]))
-    head[_GROUPS] = (_LIST, (_STRUCT, []))
-    return _bytes(head)
-
-
-def join_footer(head: bytes, records: Sequence[bytes], starts: Sequence[int]) -> bytes:
-    """Give the end of a file whose row groups begin at these offsets."""
-    whole = _parse(head)
-    groups = [_parse(record) for record in records]
-    for ordinal, (group, start) in enumerate(zip(groups, starts, strict=True)):
-        _move(group, start)
-        if _ORDINAL in group:
-            # The format has 16 bits for it; beyond them it is left out, as it may be.
-            group[_ORDINAL] = (group[_ORDINAL][0], ordinal)
-            if ordinal >= 1 << 15:
-                del group[_ORDINAL]
-    rows = sum(group[_GROUP_ROWS][1] for group in groups)
-    whole[_ROWS] = (whole[_ROWS][0], rows)
-    whole[_GROUPS] = (_LIST, (_STRUCT, groups))
-    footer = _bytes(whole)
-    return footer + struct.pack("<I", len(footer)) + MAGIC
-
-
-def join_file(pages: Sequence[memoryview], records: Sequence[bytes], head: bytes) -> bytes:
-    """Join row groups in memory; `encode_group` and `group_head` give the parts."""
-    data, starts = bytearray(MAGIC), []
-    for page in pages:
-        starts.append(len(data))
-        data += page
-    return bytes(data) + join_footer(head, records, starts)
+    with pq.ParquetWriter(path, schema, **writer_options(schema)) as writer:
+        for table in tables:
+            if len(table):
+                writer.write_table(table, row_group_size=len(table))
 
 
 def writer_options(schema: pa.Schema) -> dict[str, Any]:
@@ -95,17 +47,87 @@ def writer_options(schema: pa.Schema) -> dict[str, Any]:
     return {"use_dictionary": repeated or False}
 
 
-def _encoded(table: pa.Table) -> memoryview:
+class JoinedFile:
+    """A file that grows by the row groups of others, which `write_groups` has written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow.parquet as pq
+    >>> folder, table = Path(tempfile.mkdtemp()), pa.table({"J": [14.2, None]})
+    >>> write_groups([table], table.schema, folder / "part")
+    >>> joined = JoinedFile(folder / "whole")
+    >>> joined.add(folder / "part"), joined.add(folder / "part")
+    (2, 2)
+    >>> joined.close(table.schema)
+    >>> pq.read_table(folder / "whole").to_pydict()
+    {'J': [14.2, None, 14.2, None]}
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.write_bytes(MAGIC)
+        self._groups: list[Record] = []
+
+    def add(self, part: Path) -> int:
+        """Append the row groups of a file; give its number of rows."""
+        with open(part, "rb") as source:
+            end, footer = _footer(source)
+            groups = footer[_GROUPS][1][1]
+            for group in groups:
+                _move(group, self.path.stat().st_size - len(MAGIC))
+            source.seek(len(MAGIC))
+            with open(self.path, "ab") as sink:
+                _copy(source, sink, end - len(MAGIC))
+        self._groups += groups
+        return sum(group[_GROUP_ROWS][1] for group in groups)
+
+    def close(self, schema: pa.Schema) -> None:
+        """Write the end of the file; when this returns all of it is on the disk."""
+        whole = _empty_footer(schema)
+        for ordinal, group in enumerate(self._groups):
+            if _ORDINAL in group:
+                # The format has 16 bits for it; beyond them it is left out, as it may be.
+                group[_ORDINAL] = (group[_ORDINAL][0], ordinal)
+                if ordinal >= 1 << 15:
+                    del group[_ORDINAL]
+        rows = sum(group[_GROUP_ROWS][1] for group in self._groups)
+        whole[_ROWS] = (whole[_ROWS][0], rows)
+        whole[_GROUPS] = (_LIST, (_STRUCT, self._groups))
+        footer = _bytes(whole)
+        with open(self.path, "ab") as stream:
+            stream.write(footer + struct.pack("<I", len(footer)) + MAGIC)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+def _footer(source: IO[bytes]) -> tuple[int, Record]:
+    """Give where the footer of a file begins, and what it says."""
+    end = max(source.seek(0, os.SEEK_END) - 8, 0)
+    source.seek(end)
+    size, magic = source.read(4), source.read(4)
+    start = end - int.from_bytes(size, "little")
+    if magic != MAGIC or start < len(MAGIC):
+        raise ValueError("not a Parquet file that was written to its end")
+    source.seek(start)
+    return start, _parse(source.read(end - start))
+
+
+def _empty_footer(schema: pa.Schema) -> Record:
+    """Give the footer of a file with this schema and no rows."""
     import pyarrow.parquet as pq
 
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, table.schema, **writer_options(table.schema)) as writer:
-        writer.write_table(table, row_group_size=max(len(table), 1))
-    return memoryview(sink.getvalue())
+    sink = io.BytesIO()
+    with pq.ParquetWriter(sink, schema, **writer_options(schema)):
+        pass
+    return _footer(sink)[1]
 
 
-def _footer_start(data: memoryview) -> int:
-    return len(data) - 8 - int(struct.unpack("<I", data[-8:-4])[0])
+def _copy(source: IO[bytes], sink: IO[bytes], size: int) -> None:
+    while size:
+        data = source.read(min(size, COPY_BYTES))
+        sink.write(data)
+        size -= len(data)
 
 
 def _move(group: Record, by: int) -> None:

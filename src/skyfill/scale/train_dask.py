@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,15 +11,19 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from skyfill.catalog import Schema, Table
-from skyfill.model import Model, features_of, train
+from skyfill.catalog import Schema, Table, open_scan
+from skyfill.model import Model, Refined, features_of, refine, train
 from skyfill.network.mixture.fit import Plan
-from skyfill.network.mixture.mixture import Mixture, Sorted, expect_parts, split
+from skyfill.network.mixture.mixture import (
+    Mixture,
+    Sorted,
+    expect_parts,
+    split,
+)
 from skyfill.network.moments import Moments
-from skyfill.scale.client import open_client
-from skyfill.scale.partitions import Part, common_schema, part_schema, plan_parts, read_part
-from skyfill.scale.steps import Keep, forget
-from skyfill.scale.train import SAMPLE_ROWS, Refined, refine
+from skyfill.scale.inputs import Part, common_schema, files_in, plan_parts
+from skyfill.scale.train_disk import SAMPLE_ROWS, Steps
+from skyfill.scale.workers import open_client
 from skyfill.threads import map_threads, one_blas_thread
 
 T = TypeVar("T")
@@ -30,16 +34,17 @@ def train_on_dask(
     names: Sequence[str],
     *,
     scheduler: str | None = None,
-    schema: Schema | None = None,
+    rules: Schema | None = None,
     sample_rows: int = SAMPLE_ROWS,
-    tell: Callable[[str], None] = lambda what: None,
-    keep: Keep = forget,
+    steps: Steps | None = None,
     **options: Any,
 ) -> Refined:
     """Learn a model from files of any number of rows on a cluster.
 
     Components, shrinkage, margins, calibration and the starts of EM are learned here, from random
-    rows; the parameters come from all rows, see `refine_on_dask`.
+    rows. The parameters then come from all rows: workers keep their parts in memory, take the
+    expected moments, and add them in a tree whose shape depends on nothing but the number of
+    parts.
 
     Parameters
     ----------
@@ -49,27 +54,26 @@ def train_on_dask(
         The features.
     scheduler : str, optional
         See `open_client`.
-    schema : Schema, optional
+    rules : Schema, optional
         Roles, units and sentinels to apply first.
     sample_rows : int
         About how many random rows are taken.
-    tell : callable
-        Called with a few words about each stage and each step of EM.
-    keep : callable
+    steps : Steps, optional
         As in `train_file`.
     **options
         Of `train`; the sample follows from its `rng`, if that is a number.
     """
-    rules, parts = schema or Schema(), plan_parts(inputs)
-    common_schema(parts)
-    limits: dict[str, Any] = {key: options[key] for key in ("tol", "max_iter") if key in options}
+    rules, steps, files = rules or Schema(), steps or Steps(), list(files_in(inputs))
+    common_schema(files)
+    how: dict[str, Any] = {key: options[key] for key in ("tol", "max_iter") if key in options}
     seed = rng if isinstance(rng := options.get("rng", 0), int) else 0
     with open_client(scheduler) as client:
+        parts = plan_parts(files)
         sample = take_sample(client, parts, list(names), rules=rules, rows=sample_rows, seed=seed)
         model, learned = train(sample, names, **options)
-        tell(f"a start learned from {len(sample):,} rows")
+        steps.tell(f"a start learned from {len(sample):,} rows")
         held = hold_parts(client, parts, model, rules)
-        return _refine(client, held, model, learned.plan, tell=tell, keep=keep, **limits)
+        return refine_on_dask(client, held, model, learned.plan, watch=steps.watch, **how)
 
 
 def take_sample(
@@ -84,62 +88,26 @@ def take_sample(
 
 
 def _rows(part: Part) -> int:
-    return sum(map(len, read_part(part))) if part.rows is None else part.rows
+    return sum(len(table) for _, table in part.tables()) if part.rows is None else part.rows
 
 
 def _sample(
     part: Part, seed: tuple[int, int], *, names: list[str], rules: Schema, share: float
 ) -> pa.Table:
     rng = np.random.default_rng(seed)
-    found = [rules.apply(Table(part_schema(part).empty_table())).select(names).arrow]
-    for table in read_part(part):
+    found = [rules.apply(Table(open_scan(part.path).schema.empty_table())).select(names).arrow]
+    for _, table in part.tables():
         taken = pa.array(rng.random(len(table)) < share)
         found.append(rules.apply(Table(table.arrow.filter(taken))).select(names).arrow)
     return pa.concat_tables(found)
 
 
 def refine_on_dask(
-    model: Model,
-    inputs: Sequence[str | Path],
-    plan: Plan,
-    *,
-    scheduler: str | None = None,
-    schema: Schema | None = None,
-    tol: float = 1e-4,
-    max_iter: int = 200,
+    client: Any, held: Sequence[Any], model: Model, plan: Plan, **options: Any
 ) -> Refined:
-    """Fit the mixtures of a model to all rows of files, however many they are.
-
-    A model that was learned from a sample gives the margins, the calibration and where EM starts.
-    The parameters then come from all rows: workers keep their parts in memory, take the expected
-    moments, and add them in a tree whose shape depends on nothing but the number of parts.
-
-    Parameters
-    ----------
-    model : Model
-        Learned from a sample of the rows. Its classifier, if it has one, is left out.
-    inputs : paths
-        Files with the same columns, or folders of Parquet files.
-    plan : Plan
-        Shrinkage, arcs and gaps of the fits, as `train` chose them on the sample.
-    scheduler : str, optional
-        See `open_client`.
-    schema : Schema, optional
-        Roles, units and sentinels to apply first.
-    tol, max_iter : float, int
-        EM stops when a step gains less than `tol` per row, or after `max_iter` steps.
-    """
-    parts = plan_parts(inputs)
-    common_schema(parts)
-    with open_client(scheduler) as client:
-        held = hold_parts(client, parts, model, schema or Schema())
-        return _refine(client, held, model, plan, tol=tol, max_iter=max_iter)
-
-
-def _refine(client: Any, held: Sequence[Any], model: Model, plan: Plan, **options: Any) -> Refined:
+    """Fit a model to all rows that workers hold; `options` are those of `refine`."""
     n_rows = sum(client.gather(client.map(_count, held)))
-    found = refine(model, partial(expect_on_dask, client, held), plan, **options)
-    return Refined(found[0], plan, n_rows, *found[1:])
+    return refine(model, partial(expect_on_dask, client, held), plan, n_rows=n_rows, **options)
 
 
 def hold_parts(client: Any, parts: Sequence[Part], model: Model, rules: Schema) -> list[Any]:
@@ -158,7 +126,7 @@ def hold_parts(client: Any, parts: Sequence[Part], model: Model, rules: Schema) 
 
 def _hold(part: Part, *, bare: Model, rules: Schema) -> list[Sorted]:
     scores = [np.empty((0, len(bare.features)))]
-    for table in read_part(part):
+    for _, table in part.tables():
         scores.append(bare.network.scores(features_of(bare, rules.apply(table))[0]))
     return split(np.concatenate(scores))
 

@@ -1,0 +1,283 @@
+"""Catalogues as they are read: a file, a folder of Parquet files or a HATS catalogue, in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from skyfill.catalog import Table, open_scan
+from skyfill.catalog.file_io import reading
+from skyfill.catalog.fits_header import find_table
+from skyfill.catalog.format_contract import Scan, plain_scan
+from skyfill.catalog.table_files import format_of
+from skyfill.errors import CatalogError
+from skyfill.scale.driver import Run
+from skyfill.scale.hats import hats_files, hats_folder, is_hats, open_hats, stored_schema
+
+# Rows that are scored at once; the draws of a row follow from the place of its batch in the file.
+BATCH_ROWS = 1 << 16
+_KIND = "Parquet file"
+# What astropy hides in a Parquet file of its own takes the whole file to read.
+_ASTROPY_KEY = b"table_meta_yaml"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A catalogue to be read; `open_source` makes it.
+
+    Attributes
+    ----------
+    path : str or Path
+        As the user gives it.
+    files : tuple of Path
+        All files with rows, in the order of the rows.
+    schema : pyarrow.Schema
+        Of all its rows.
+    n_rows : int, optional
+        Where it is known without a look at the files.
+    """
+
+    path: str | Path
+    files: tuple[Path, ...]
+    schema: pa.Schema
+    n_rows: int | None = None
+
+    @property
+    def is_one_file(self) -> bool:
+        """Whether it is a table file, neither a folder nor a HATS catalogue."""
+        return not is_hats(self.path) and not Path(self.path).is_dir()
+
+    @property
+    def checked_files(self) -> list[Path]:
+        """The files whose checksums stand for it in the provenance.
+
+        A HATS catalogue is known by its properties; of a folder of files none is read for that.
+        """
+        if is_hats(self.path):
+            return sorted(hats_folder(self.path).glob("*.properties"))[:1]
+        return list(self.files) if self.is_one_file else []
+
+    def table(self) -> Table:
+        """Give a table with its columns and no rows."""
+        return Table(self.schema.empty_table())
+
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[Table]:
+        """Read all rows, or some columns of them, batch by batch."""
+        for part in plan_parts(self.files):
+            for _, table in part.tables(columns):
+                yield table
+
+    def count_rows(self) -> int | None:
+        """Count its rows; None where a file would have to be read for that."""
+        if self.n_rows is not None:
+            return self.n_rows
+        counts = [count_rows(file) for file in self.files]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+
+def open_source(catalog: str | Path) -> Source:
+    """Look at a file, a folder of Parquet files, or a HATS catalogue (``hats://``).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skyfill.catalog import write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("a", "b"):
+    ...         write_table(Table.from_columns({"J": [14.2]}), Path(folder) / f"{name}.parquet")
+    ...     source = open_source(folder)
+    ...     source.schema.names, source.count_rows()
+    (['J'], 2)
+    """
+    if is_hats(catalog):
+        opened = open_hats(catalog)
+        columns = Table(stored_schema(opened).empty_table()).select(list(opened.columns))
+        n_rows = int(opened.hc_structure.catalog_info.total_rows)
+        return Source(catalog, tuple(hats_files(opened)), columns.arrow.schema, n_rows)
+    files = tuple(files_in([catalog]))
+    return Source(catalog, files, open_scan(files[0]).schema)
+
+
+def count_rows(file: Path) -> int | None:
+    """Count the rows of a file from its header; None where that does not hold their number."""
+    found = format_of(file)
+    if found == "parquet":
+        import pyarrow.parquet as pq
+
+        with reading(file, _KIND):
+            return int(pq.read_metadata(file).num_rows)
+    if found == "fits":
+        with reading(file, "FITS file"):
+            return int(find_table(file).n_rows)
+    return None
+
+
+def files_in(inputs: Iterable[str | Path]) -> Iterator[Path]:
+    """Name the files that are meant: folders stand for their Parquet files, sorted by name."""
+    for path in map(Path, inputs):
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(p for p in path.rglob("*.parquet") if not p.name.startswith((".", "_")))
+        if not found:
+            raise CatalogError(f"{path}: the folder holds no Parquet files (*.parquet)")
+        yield from found
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows that were read already, and the number of their batch within the file."""
+
+    place: int
+    rows: pa.RecordBatch
+
+    def tables(self) -> Iterator[tuple[int, Table]]:
+        """Give the rows with the number of their batch."""
+        yield self.place, Table(pa.Table.from_batches([self.rows]))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive rows of a file, which whoever works on them reads.
+
+    Parameters
+    ----------
+    path : str
+        The file, by a name that every worker can open.
+    start : int
+        First row; a batch of the whole file begins there.
+    rows : int, optional
+        None for all rows of a file that can only be read from its beginning.
+    """
+
+    path: str
+    start: int = 0
+    rows: int | None = None
+
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Table]]:
+        """Read the rows in the batches of the whole file; no rows give no batch."""
+        scan = open_scan(self.path, columns=columns, batch_rows=BATCH_ROWS)
+        if self.rows is not None:
+            own = Scan(scan.schema, _batches(self, scan.schema))
+            scan = plain_scan(Path(self.path), _KIND, own)
+        for place, batch in enumerate(scan.batches, self.start // BATCH_ROWS):
+            yield place, Table(pa.Table.from_batches([batch]))
+
+
+def read_in_batches(file: Path) -> Iterator[Batch]:
+    """Read a file from its beginning to its end."""
+    for place, rows in enumerate(open_scan(file, batch_rows=BATCH_ROWS).batches):
+        yield Batch(place, rows)
+
+
+def plan_parts(inputs: Iterable[str | Path], *, part_rows: int = Run.part_rows) -> list[Part]:
+    """Cut files into parts of about `part_rows` rows, along their row groups.
+
+    Parameters
+    ----------
+    inputs : paths
+        Tables of any format, or folders of Parquet files (taken in the order of their names).
+        Only Parquet files are cut; any other file is one part.
+    part_rows : int
+        A part ends with the first row group that makes it so large.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skyfill.catalog import write_table
+    >>> path = Path(tempfile.mkdtemp()) / "stars.parquet"
+    >>> write_table(Table.from_columns({"J": [14.2, 15.1]}), path)
+    >>> [(part.start, part.rows) for part in plan_parts([path])]
+    [(0, 2)]
+    """
+    return [part for path in files_in(inputs) for part in _cut(path, part_rows)]
+
+
+def _cut(path: Path, part_rows: int) -> Iterator[Part]:
+    name = str(path.resolve())
+    ends = _group_ends(path)
+    if ends is None:
+        yield Part(name)
+        return
+    start, total = 0, ends[-1] if ends else 0
+    for end in ends:
+        # Up to the end of a batch: parts have the batches, and so the draws, of the whole file.
+        edge = min(-(-end // BATCH_ROWS) * BATCH_ROWS, total)
+        if edge - start >= part_rows or end == total:
+            if edge > start:
+                yield Part(name, start, edge - start)
+            start = edge
+    if not total:
+        yield Part(name, 0, 0)
+
+
+def _group_ends(path: Path) -> list[int] | None:
+    """Row after the last of each row group; None where the file cannot be cut."""
+    if format_of(path) != "parquet":
+        return None
+    import pyarrow.parquet as pq
+
+    with reading(path, _KIND), pq.ParquetFile(path) as file:
+        if _ASTROPY_KEY in (file.schema_arrow.metadata or {}):
+            return None
+        return list(accumulate(_sizes(file)))
+
+
+def _sizes(file: Any) -> list[int]:
+    metadata = file.metadata
+    return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+
+
+def _batches(part: Part, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(part.path, pre_buffer=False) as file:
+        first, groups = _groups(file, part)
+        found = file.iter_batches(BATCH_ROWS, row_groups=groups, columns=schema.names)
+        yield from _recut(found, part.start - first, part.rows or 0)
+
+
+def _groups(file: Any, part: Part) -> tuple[int, list[int]]:
+    """Row groups that hold rows of a part, and the first row of the first of them."""
+    sizes = _sizes(file)
+    starts = [0, *accumulate(sizes)]
+    stop = part.start + (part.rows or 0)
+    held = [i for i, size in enumerate(sizes) if starts[i] < stop and starts[i] + size > part.start]
+    return (starts[held[0]] if held else part.start), held
+
+
+def _recut(batches: Iterable[pa.RecordBatch], skip: int, rows: int) -> Iterator[pa.RecordBatch]:
+    """Leave `skip` rows out, then give `rows` rows in batches of BATCH_ROWS."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        fresh = batch.slice(skip)
+        skip = max(skip - batch.num_rows, 0)
+        while fresh.num_rows and rows:
+            taken = fresh.slice(0, min(BATCH_ROWS - count, rows))
+            fresh = fresh.slice(taken.num_rows)
+            held.append(taken)
+            count, rows = count + taken.num_rows, rows - taken.num_rows
+            if count == BATCH_ROWS or not rows:
+                yield pa.concat_batches(held)
+                held, count = [], 0
+
+
+def common_schema(files: Sequence[str | Path]) -> pa.Schema:
+    """Give the schema that all files share; CatalogError names the first that differs."""
+    if not files:
+        raise CatalogError("no input files; name at least one")
+    first = open_scan(files[0]).schema
+    for path in files[1:]:
+        if not open_scan(path).schema.equals(first):
+            raise CatalogError(
+                f"{path}: its columns are not those of {files[0]}; files that are scored together "
+                "need the same columns and types, in the same order"
+            )
+    return first

@@ -1,0 +1,298 @@
+"""Learning from a file that does not fit into memory: its numbers lie on disk, EM reads blocks.
+
+Here and on a cluster the sums of every step of EM can be kept as files. A run that is taken up
+again takes the same steps from the same start; those whose sums are there need no pass over the
+rows.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial, reduce
+from itertools import count
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from skyfill.catalog import Schema, Table, open_scan
+from skyfill.catalog.file_io import open_atomic, writing
+from skyfill.errors import CatalogError
+from skyfill.model import Model, Refined, refine, train
+from skyfill.model.training import Expect
+from skyfill.network.mixture.margin import Margin, fit_margin, identity_margin
+from skyfill.network.mixture.mixture import (
+    ROWS_AT_ONCE,
+    Mixture,
+    expect_mixture,
+    split,
+)
+from skyfill.network.moments import Moments
+from skyfill.threads import map_threads, one_blas_thread
+
+Array = NDArray[np.float64]
+# Rows from which plan, calibration and starts come; all rows give margins and parameters.
+SAMPLE_ROWS = 50_000
+# A multiple of the rows that a kernel takes at once: then the sums are those of one table, bit
+# for bit.
+BLOCK_ROWS = 64 * ROWS_AT_ONCE
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What happens at each step of EM.
+
+    Parameters
+    ----------
+    tell : callable
+        Called with a few words about each stage and before each step.
+    folder : path, optional
+        Where the sums of finished steps are kept, and taken from.
+    """
+
+    tell: Callable[[str], None] = lambda what: None
+    folder: Path | None = None
+
+    def watch(self, expect: Expect, fit: int, n_fits: int) -> Expect:
+        """Make the E-steps of a fit tell their number, be kept, and not be taken twice.
+
+        Examples
+        --------
+        >>> step = Steps(print).watch(lambda mixture: "sums", 0, 2)
+        >>> step("a mixture")
+        fit 1 of 2: step 1 of EM
+        'sums'
+        """
+        numbers = count()
+
+        def step(mixture: Mixture) -> Moments:
+            number = next(numbers)
+            self.tell(f"fit {fit + 1} of {n_fits}: step {number + 1} of EM")
+            if self.folder is None:
+                return expect(mixture)
+            path = self.folder / f"{fit}-{number}.safetensors"
+            if not path.exists():  # a file has its name only when it is whole
+                _write(expect(mixture), path)
+            return _read(path)
+
+        return step
+
+
+def train_file(
+    catalog: str | Path,
+    names: Sequence[str],
+    *,
+    rules: Schema | None = None,
+    folder: str | Path | None = None,
+    sample_rows: int = SAMPLE_ROWS,
+    steps: Steps | None = None,
+    **options: Any,
+) -> Refined:
+    """Learn a model from a file of any size; memory holds one column or a block of rows.
+
+    The components, the shrinkage, the calibration and the starts of EM are learned from a random
+    sample of the rows, the margins and all parameters from all of them. A table of at most
+    `sample_rows` rows gives what `train` gives.
+
+    Parameters
+    ----------
+    catalog : path
+        Any format that `read_table` reads.
+    names : sequence of str
+        The features.
+    rules : Schema, optional
+        Roles, units and sentinels to apply first.
+    folder : path, optional
+        Where the numbers are kept while EM reads them again and again: 8 bytes per cell. The
+        system's folder for temporary files by default.
+    sample_rows : int
+    steps : Steps, optional
+        What is told of each stage, and where the sums of finished steps are kept.
+    options
+        Those of `train`: `provenance`, `force`, and the options of `learn_mixture`.
+
+    Examples
+    --------
+    >>> from skyfill.catalog import write_table
+    >>> rng = np.random.default_rng(0)
+    >>> J = rng.normal(15, 1, 3000)
+    >>> table = Table.from_columns({"J": J, "K": J - 0.5 + rng.normal(0, 0.1, 3000)})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(table, Path(folder) / "stars.parquet")
+    ...     found = train_file(Path(folder) / "stars.parquet", ["J", "K"], sample_rows=500,
+    ...                        n_components=1, n_fits=1)
+    >>> found.n_rows, found.model.names, found.converged
+    (3000, ('J', 'K'), True)
+    """
+    steps, place = steps or Steps(), Path(folder or tempfile.gettempdir())
+    schema, blocks = _numbers(catalog, list(names), rules or Schema())
+    counted = _counted(blocks, lambda rows: steps.tell(f"{rows:,} rows read"))
+    with write_columns(counted, len(names), place) as columns, one_blas_thread():
+        sample = _sample(columns, schema, sample_rows, options.get("rng", 0))
+        model, learned = train(sample, names, **options)
+        steps.tell(f"a start learned from {len(sample):,} rows")
+        if len(sample) == columns.n_rows:
+            return Refined(model, learned.plan, len(sample), learned.n_iter, learned.converged)
+        make = fit_margin if options.get("margins", True) else identity_margin
+        model = with_margins(model, columns, make)
+        steps.tell("margins estimated from all rows")
+        how: dict[str, Any] = {k: options[k] for k in ("tol", "max_iter") if k in options}
+        how |= {"n_rows": columns.n_rows, "watch": steps.watch}
+        return refine(model, partial(expect_columns, columns), learned.plan, **how)
+
+
+def _numbers(
+    catalog: str | Path, names: list[str], rules: Schema
+) -> tuple[pa.Schema, Iterator[Array]]:
+    """Give the schema of the features, and their numbers block by block."""
+    scan = open_scan(catalog, batch_rows=BLOCK_ROWS)
+    empty = rules.apply(Table(scan.schema.empty_table())).select(names)
+
+    def blocks() -> Iterator[Array]:
+        for batch in scan.batches:
+            yield rules.apply(Table(pa.Table.from_batches([batch]))).numbers(*names)
+
+    return empty.arrow.schema, blocks()
+
+
+def _counted(blocks: Iterator[Array], tell: Callable[[int], None]) -> Iterator[Array]:
+    """Hand blocks on and tell how many rows there were so far."""
+    n_rows = 0
+    for block in blocks:
+        yield block
+        n_rows += len(block)
+        tell(n_rows)
+
+
+def _sample(columns: ColumnFiles, schema: pa.Schema, rows: int, seed: Any) -> Table:
+    """Take random rows in the order of the file, with what is known about their columns."""
+    places = np.arange(columns.n_rows)
+    if columns.n_rows > rows:
+        rng = np.random.default_rng(seed if isinstance(seed, int) else None)
+        places = np.sort(rng.choice(columns.n_rows, rows, replace=False))
+    X = columns.take(places)
+    fields = [field.with_type(pa.float64()) for field in schema]
+    arrays = [pa.array(X[:, j], from_pandas=True) for j in range(X.shape[1])]
+    return Table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
+
+
+def with_margins(model: Model, columns: ColumnFiles, make: Callable[[Array], Margin]) -> Model:
+    """Estimate the margins from all rows, one column at a time; replace the numbers by scores."""
+    margins = []
+    for j in range(len(columns.files)):
+        column = columns.column(j)
+        margins.append(make(np.asarray(column[~np.isnan(column)])))
+    network = replace(model.network, margins=tuple(margins))
+    columns.replace(replace(network, fits=()).scores, block_rows=BLOCK_ROWS)
+    return replace(model, network=network)
+
+
+def expect_columns(
+    columns: ColumnFiles, mixture: Mixture, *, block_rows: int = BLOCK_ROWS
+) -> Moments:
+    """Sum the expected moments of all rows, in their order: the E-step, with a block in memory."""
+    blocks = (
+        columns.rows(start, min(start + block_rows, columns.n_rows))
+        for start in range(0, columns.n_rows, block_rows)
+    )
+    return reduce(add, (moments for rows in blocks for moments in _expect(rows, mixture)))
+
+
+def _expect(rows: Array, mixture: Mixture) -> list[Moments]:
+    parts = split(rows)
+    return map_threads(lambda i: expect_mixture(parts[i], mixture), list(range(len(parts))))
+
+
+@dataclass(frozen=True)
+class ColumnFiles:
+    """A table of numbers on disk; NaN is a gap.
+
+    Parameters
+    ----------
+    files : tuple of paths
+        One per column, float64 numbers one after the other.
+    n_rows : int
+    """
+
+    files: tuple[Path, ...]
+    n_rows: int
+
+    def column(self, j: int) -> Array:
+        """Map one column into memory, for reading."""
+        return self._mapped(j, "r")
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Read consecutive rows, shape (rows, columns)."""
+        columns = range(len(self.files))
+        return np.stack([self.column(j)[start:stop] for j in columns], axis=1)
+
+    def take(self, places: NDArray[np.int64]) -> Array:
+        """Read single rows; sorted places are read fastest."""
+        columns = range(len(self.files))
+        return np.stack([self.column(j)[places] for j in columns], axis=1)
+
+    def replace(self, change: Callable[[Array], Array], *, block_rows: int) -> None:
+        """Replace every block of rows by what `change` makes of it."""
+        for start in range(0, self.n_rows, block_rows):
+            stop = min(start + block_rows, self.n_rows)
+            changed = change(self.rows(start, stop))
+            for j in range(len(self.files)):
+                self._mapped(j, "r+")[start:stop] = changed[:, j]
+
+    def _mapped(self, j: int, mode: str) -> Array:
+        if not self.n_rows:
+            return np.zeros(0)
+        return np.memmap(self.files[j], np.float64, mode, shape=(self.n_rows,))  # type: ignore[call-overload, no-any-return]
+
+
+@contextmanager
+def write_columns(blocks: Iterator[Array], n_columns: int, folder: Path) -> Iterator[ColumnFiles]:
+    """Write blocks of rows to files in `folder`, which are gone afterwards.
+
+    Examples
+    --------
+    >>> blocks = iter([np.array([[1.0, 2.0]]), np.array([[3.0, np.nan]])])
+    >>> with write_columns(blocks, 2, Path(tempfile.gettempdir())) as columns:
+    ...     columns.n_rows, columns.rows(0, 2)
+    (2, array([[ 1.,  2.],
+           [ 3., nan]]))
+    """
+    with tempfile.TemporaryDirectory(prefix=".skyfill-", dir=folder) as name:
+        files = tuple(Path(name) / f"{j}" for j in range(n_columns))
+        n_rows = 0
+        with ExitStack() as stack:
+            streams = [stack.enter_context(open(file, "wb")) for file in files]
+            for block in blocks:
+                n_rows += len(block)
+                with writing(folder):
+                    for stream, column in zip(streams, block.T, strict=True):
+                        stream.write(np.ascontiguousarray(column, np.float64).data)
+        yield ColumnFiles(files, n_rows)
+
+
+def _write(moments: Moments, path: Path) -> None:
+    from safetensors.numpy import save
+
+    # The format holds bytes as they lie in memory, in whatever order that is.
+    arrays = {name: np.ascontiguousarray(value) for name, value in asdict(moments).items()}
+    with open_atomic(path) as stream:
+        stream.write(save(arrays))
+
+
+def _read(path: Path) -> Moments:
+    from safetensors.numpy import load
+
+    try:
+        found = load(path.read_bytes())
+        n, loglik = int(found.pop("n").item()), float(found.pop("loglik").item())
+        return Moments(n=n, loglik=loglik, **found)
+    except Exception as error:
+        raise CatalogError(
+            f"{path}: the step is damaged ({error}); run without --resume to start anew"
+        ) from error
