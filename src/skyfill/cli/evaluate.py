@@ -66,7 +66,7 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
     type=click.IntRange(min=1),
     help="[default: 5; with --label 1, each with all folds]",
 )
-@shared.features("--columns", "columns")
+@shared.feature_option("--columns", "columns")
 @click.option("--log", "logs", multiple=True, metavar="COLUMN", help="Take log10 of a column.")
 @shared.schema()
 @shared.seed()

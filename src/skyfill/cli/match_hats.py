@@ -24,7 +24,7 @@ NOT_FOR_HATS = {
     "remove_offset": "a shift is measured on whole tables",
     "position": "a HATS catalogue knows its position columns",
     "epoch": "positions of HATS catalogues are compared as they are",
-    "footprint": "objects outside a footprint are not told apart in HATS catalogues",
+    "footprint": "objects outside a footprint are not distinguished in HATS catalogues",
     "keys": "HATS catalogues are matched by position",
     "schema": "the columns of a HATS catalogue are described in it",
     "text": "the columns of a HATS catalogue have types",

@@ -90,7 +90,7 @@ def seed(help_text: str = "Seed for all random numbers.") -> Option[Any]:
     return click.option("--seed", type=kind, default=0, show_default=True, help=help_text)
 
 
-def features(*names: str) -> Option[Any]:
+def feature_option(*names: str) -> Option[Any]:
     """Choose columns: --features, and other names of it."""
     text = "Columns to use.  [default: those with the role feature]"
     return click.option("--features", *names, metavar="COLUMN,...", help=text)

@@ -32,7 +32,7 @@ FITS, CLASS_FITS = 8, 3
 )
 @click.argument("catalog", type=shared.CATALOG)
 @shared.output("Where to write the model.")
-@shared.features()
+@shared.feature_option()
 @click.option(
     "--label", metavar="COLUMN", help="Column of the classes: the model can then classify."
 )
@@ -49,8 +49,8 @@ FITS, CLASS_FITS = 8, 3
 @click.option(
     "--gaps",
     type=click.Choice(["ignorable", "informative", "auto"]),
-    help="Whether the pattern of gaps tells about an object.  [default: auto with --label, else "
-    "ignorable]",
+    help="Whether the pattern of gaps is informative about an object.  [default: auto with "
+    "--label, else ignorable]",
 )
 @shared.uncertainties
 @click.option(

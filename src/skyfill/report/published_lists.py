@@ -79,7 +79,7 @@ class Published:
         return [None] * len(self.table) if key is None else identifiers(self.table, key).to_pylist()
 
 
-class Found(NamedTuple):
+class FoundEntries(NamedTuple):
     """Where each entry of a list is in the results, and what they say about it.
 
     `rows` is -1 and the rest NaN or empty where an entry was not found; `separation` is in
@@ -144,8 +144,8 @@ class Search:
         n = len(published.table)
         self._position = position
         self.published, self.name, self.radius_arcsec = published, name, radius_arcsec
-        nan = np.full(n, np.nan)
-        self.found = Found(np.full(n, -1), nan, nan.copy(), np.full(n, "", object), nan.copy())
+        nan, no_class = np.full(n, np.nan), np.full(n, "", object)
+        self.found = FoundEntries(np.full(n, -1), nan, nan.copy(), no_class, nan.copy())
         self._start = 0
         if published.key is None:
             self._sky = read_positions(published.table, published.position)
