@@ -10,6 +10,7 @@ from skyfill.evaluate import ClassComparison, OutOfFold, compare_imputers
 from skyfill.impute import GaussianMixtureImputer, MeanImputer
 from skyfill.network import Cells
 from skyfill.report import Report, read_evaluations, read_results, write_page
+from skyfill.report.gaps import known_cells
 from skyfill.report.network_summary import summarize_network
 
 from .conftest import CLASSES, GROUPS, HOSTILE, PATIENCE
@@ -313,18 +314,15 @@ def test_the_table_is_filtered_and_paged(open_page, results):
 
 
 def check_panel(page, model, results, row):
-    X = results.numbers(*model.names)[row : row + 1]
-    lower = np.full(X.shape, np.nan)
-    if np.isnan(X[0, model.names.index("J")]):
-        lower[0, model.names.index("J")] = 16.25
-    post = model.network.posterior(Cells(X, lower))
+    cells = known_cells(model, results).take([row])
+    X, limited, post = cells.values, cells.is_limited, model.network.posterior(cells)
     for j, name in enumerate(model.names):
         cell = page.locator(f"#panel-values tr[data-feature='{name}']")
         value = float(cell.locator("data").get_attribute("value"))
         assert value == pytest.approx(post.mean[0, j], abs=1e-6)
         seen = not np.isnan(X[0, j])
         assert ("measured" if seen else "filled") in cell.inner_text()
-        assert cell.locator("path.limit").count() == (not np.isnan(lower[0, j]))
+        assert cell.locator("path.limit").count() == limited[0, j]
     return post
 
 
@@ -347,7 +345,17 @@ def test_an_objects_panel_shows_measured_and_filled_values(open_page, model, res
     page.get_by_role("button", name="Use its values under What if").click()
     settle(page)
     given = dict(zip(model.names, results.numbers(*model.names)[row], strict=True))
-    check_shown(page, model, given, lower={"J": 16.25})
+    check_shown(page, model, given, lower={"J": 16.25, "K": 15.75}, errors={"K": 0.1})
+
+
+def test_a_limit_that_the_model_does_not_use_is_named(open_page, model, results_file, tmp_path):
+    plain = replace(model, detections=())
+    write_page(Report(plain, read_results(results_file, plain.features)), tmp_path / "plain.html")
+    row = np.flatnonzero(np.isnan(read_results(results_file, plain.features).table.numbers("J")))[0]
+    page = open_page(tmp_path / "plain.html", hash_=f"#object=star%20{row}")
+    words = page.locator("#panel-values tr[data-feature='J']").inner_text()
+    assert "filled: undetected, limit 16.25 not used by this model" in words
+    assert page.locator("path.limit").count() == 0
 
 
 def test_a_panel_has_an_address(open_page, model, results):

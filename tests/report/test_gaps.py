@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from skyfill.catalog import ColumnInfo, Role, Table
-from skyfill.model import Feature
+from skyfill.model import Feature, fill_table
 from skyfill.report import count_gaps
-from skyfill.report.gaps import REASONS, is_magnitude, known_cells, reason_codes, seen_values
+from skyfill.report.gaps import REASONS, known_cells, limit_values, reason_codes, seen_values
 
 
 @pytest.fixture
@@ -63,17 +63,17 @@ def test_values_are_in_the_units_of_the_model():
 def test_limits_are_those_of_undetected_cells_in_the_units_of_the_model(table):
     info = ColumnInfo(unit="mag", role=Role.LIMIT, of="J")
     table = table.with_column("J_limit", [18.0, 18.1, 18.2, 18.3], info)
-    found = known_cells(table, [Feature("J", "mag"), Feature("K")])
-    np.testing.assert_array_equal(found.lower[:, 0], [np.nan, 18.1, np.nan, np.nan])
-    assert np.isnan(found.lower[:, 1]).all()
-    assert found.upper is None
-    found = known_cells(table, [Feature("J", ucd="phot.flux")])
-    np.testing.assert_array_equal(found.upper[:, 0], [np.nan, 18.1, np.nan, np.nan])
-    assert found.lower is None
+    found = limit_values(table, [Feature("J", "mag"), Feature("K")])
+    np.testing.assert_array_equal(found[:, 0], [np.nan, 18.1, np.nan, np.nan])
+    assert np.isnan(found[:, 1]).all()
 
 
-def test_only_a_magnitude_grows_as_an_object_gets_fainter():
-    assert is_magnitude(Feature("V", "mag"))
-    assert is_magnitude(Feature("V", None, "phot.mag;em.opt.V"))
-    assert not is_magnitude(Feature("amplitude", "mag", "src.var.amplitude"))
-    assert not is_magnitude(Feature("flux", "mJy", "phot.flux"))
+def test_a_filled_table_says_of_its_features_what_it_said_before(model, results):
+    before, after = (known_cells(model, t) for t in (results, fill_table(model, results)))
+    for name in ("values", "lower", "errors"):
+        np.testing.assert_array_equal(getattr(before, name), getattr(after, name))
+    lost = np.isnan(results.numbers("J")[:, 0])
+    np.testing.assert_array_equal(before.lower[lost, 3], 16.25)
+    np.testing.assert_array_equal(before.lower[lost, 4], 15.75)
+    assert np.isnan(before.lower[~lost]).all()
+    assert before.upper is None

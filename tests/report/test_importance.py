@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit
 
-from skyfill.network import learn_mixture
+from skyfill.network import Cells, learn_mixture
 from skyfill.report.importance import importance_for_classes, importance_for_features
 
 
@@ -18,13 +18,13 @@ class Logistic:
     """Looks at the first feature only; a gap counts as 0."""
 
     def probabilities(self, X):
-        p = expit(np.nan_to_num(X[:, 0]))
+        p = expit(np.nan_to_num(X.values[:, 0]))
         return np.stack([p, 1 - p], axis=1)
 
 
 def test_a_feature_that_the_class_does_not_use_does_not_matter():
     X = np.array([[2.0, 1.0, np.nan], [-2.0, 0.0, np.nan]])
-    found = importance_for_classes(Logistic(), X)
+    found = importance_for_classes(Logistic(), Cells(X))
     p = expit(2)
     divergence = p * np.log2(p / 0.5) + (1 - p) * np.log2((1 - p) / 0.5)
     np.testing.assert_allclose(found, [divergence, 0, 0])

@@ -20,7 +20,7 @@ def gather(table, model, most=10_000, cuts=1):
 
 
 def test_objects_keep_values_classes_and_names(results, model):
-    found = export_objects(gather(results, model), model.features)
+    found = export_objects(gather(results, model), model)
     np.testing.assert_array_equal(unpack(found["values"]), results.numbers(*model.names))
     assert found["classes"] == list(CLASSES)
     names = [CLASSES[code] for code in unpack(found["predicted"])]
@@ -31,7 +31,7 @@ def test_objects_keep_values_classes_and_names(results, model):
 
 
 def test_a_catalog_without_names_places_or_classes_is_shown_too(catalog, model):
-    found = export_objects(gather(catalog, model), model.features)
+    found = export_objects(gather(catalog, model), model)
     assert found["ids"][:2] == ["row 1", "row 2"]
     assert found["position"] is None
     assert found["classes"] == []
@@ -63,7 +63,7 @@ def test_the_next_measurement_is_a_sentence(results, model):
     n = len(results)
     table = results.with_column("next", ["J", *[None] * (n - 1)])
     table = table.with_column("next_bits", np.full(n, 0.25))
-    said = export_objects(gather(table, model), model.features)["next"]
+    said = export_objects(gather(table, model), model)["next"]
     assert said[0].startswith("Measuring J is expected to reduce")
     assert "0.25 bit" in said[0]
     assert said[1] is None
@@ -73,7 +73,7 @@ def test_columns_of_a_candidate_list_come_along(results, model):
     n = len(results)
     table = results.with_column("rank", np.arange(n)).with_column("new", [True, *[False] * (n - 1)])
     table = table.with_column("in_kim2012", [False] * n).with_column("evidence_for", ["V, I"] * n)
-    found = {e["name"]: e for e in export_objects(gather(table, model), model.features)["extras"]}
+    found = {e["name"]: e for e in export_objects(gather(table, model), model)["extras"]}
     assert list(found) == ["rank", "new", "in kim2012", "evidence for"]
     assert found["rank"]["number"]
     assert found["new"]["values"][:2] == ["yes", "no"]
@@ -83,5 +83,5 @@ def test_columns_of_a_candidate_list_come_along(results, model):
 def test_objects_of_one_name_are_told_apart(results, model):
     n = len(results)
     table = results.with_column("id", ["twin", "twin", None, *map(str, range(n - 3))])
-    ids = export_objects(gather(table, model), model.features)["ids"]
+    ids = export_objects(gather(table, model), model)["ids"]
     assert ids[:4] == ["twin (row 1)", "twin (row 2)", "row 3", "0"]

@@ -217,16 +217,21 @@ def _learn_one(table: Table, feature: Feature, values: Array, companions: Compan
     stated = stated[~np.isnan(stated)]
     if not (len(stated) or _is_brightness(feature)):
         return Detection(errors=has_errors)
-    side = "lower" if _is_magnitude(feature) else "upper"
+    side = "lower" if is_magnitude(feature) else "upper"
     faintness = values if side == "lower" else -values
     width = _width(faintness, errors) if has_errors else 0.0
     return Detection(side, _depth(stated, values, side), width, has_errors)
 
 
-def _is_magnitude(feature: Feature) -> bool:
+def is_magnitude(feature: Feature) -> bool:
     """Whether it grows as a source gets fainter; the UCD says so, or the unit where there is none.
 
     An amplitude or a color is in magnitudes too, and its UCD is another.
+
+    Examples
+    --------
+    >>> is_magnitude(Feature("V", "mag")), is_magnitude(Feature("V_I", "mag", "phot.color"))
+    (True, False)
     """
     ucd = (feature.ucd or "").lower()
     return ucd.startswith(MAGNITUDES) or (not ucd and feature.unit == "mag")

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyfill.catalog import Reason, Role, Table, numbers_in
-from skyfill.model import Feature
+from skyfill.model import Feature, Model, cells_of
 from skyfill.model.results import before_name
 from skyfill.network import Cells
 
@@ -59,29 +59,35 @@ def seen_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64
     return out
 
 
-def known_cells(table: Table, features: Sequence[Feature]) -> Cells:
-    """Return what is known of features: measured values, and limits where they were not detected.
+def known_cells(model: Model, table: Table) -> Cells:
+    """Return what a model knows of its features before it fills them: values, limits and errors."""
+    return cells_of(model, before_filling(table, model.features))[0]
 
-    The value is larger than the limit of a magnitude, and smaller than that of any other quantity.
-    """
+
+def before_filling(table: Table, features: Sequence[Feature]) -> Table:
+    """Put gaps back, with their reasons, where a model has filled them."""
+    for feature in features:
+        name = feature.name
+        if name not in table.names:
+            continue
+        filled = pc.fill_null(pc.equal(table.reasons(name), str(Reason.FILLED)), False)
+        if pc.any(filled).as_py():
+            reasons, column = gap_reasons(table, name), table.column(name).combine_chunks()
+            seen = pc.if_else(filled, pa.scalar(None, column.type), column)
+            table = table.with_column(name, seen, table.info(name)).with_reasons(name, reasons)
+    return table
+
+
+def limit_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64]:
+    """Return the limits beyond which undetected features lie; NaN where there is none."""
     limit_of = {table.info(name).of: name for name in table.names_with(Role.LIMIT)}
     undetected = reason_codes(table, features) == 1 + REASONS.index(Reason.UNDETECTED)
-    lower, upper = np.full(undetected.shape, np.nan), np.full(undetected.shape, np.nan)
+    out = np.full(undetected.shape, np.nan)
     for j, feature in enumerate(features):
         if feature.name in limit_of:
-            side = lower if is_magnitude(feature) else upper
             limits = _in_unit(table, limit_of[feature.name], feature)
-            side[:, j] = np.where(undetected[:, j] & np.isfinite(limits), limits, np.nan)
-    return Cells(seen_values(table, features), lower, upper)
-
-
-def is_magnitude(feature: Feature) -> bool:
-    """Check whether a feature is larger for fainter objects.
-
-    Amplitudes and colors are in magnitudes too; they have other UCDs.
-    """
-    ucd = (feature.ucd or "").lower()
-    return ucd.startswith("phot.mag") or (not ucd and feature.unit == "mag")
+            out[:, j] = np.where(undetected[:, j], limits, np.nan)
+    return out
 
 
 def _in_unit(table: Table, name: str, feature: Feature) -> NDArray[np.float64]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.network import MixtureNetwork
+from skyfill.network import Cells, MixtureNetwork
 from skyfill.report.network_summary import pooled_cov
 
 Array = NDArray[np.float64]
@@ -19,7 +19,7 @@ LEAST_PROBABILITY = 1e-6
 class Classifies(Protocol):
     """What a scorer must provide."""
 
-    def probabilities(self, X: Any) -> Array:
+    def probabilities(self, X: Cells) -> Array:
         """Class probabilities of rows with gaps."""
 
 
@@ -40,7 +40,9 @@ def importance_for_features(network: MixtureNetwork) -> Array:
     return np.asarray((shares.sum(axis=0) - 1) / max(len(cov) - 1, 1))
 
 
-def importance_for_classes(scorer: Classifies, X: Array, *, n_objects: int = N_OBJECTS) -> Array:
+def importance_for_classes(
+    scorer: Classifies, cells: Cells, *, n_objects: int = N_OBJECTS
+) -> Array:
     """Change of the class probabilities, in bits, when a feature is removed.
 
     The mean over objects that have the feature of the Kullback-Leibler divergence of the
@@ -50,8 +52,8 @@ def importance_for_classes(scorer: Classifies, X: Array, *, n_objects: int = N_O
     ----------
     scorer : Scorer
         Gives class probabilities of rows with gaps.
-    X : array of shape (n, p)
-        Measured values; NaN is a gap.
+    cells : Cells
+        What is known of n objects.
     n_objects : int
         Largest number of rows to use, spread evenly over the table.
 
@@ -59,15 +61,14 @@ def importance_for_classes(scorer: Classifies, X: Array, *, n_objects: int = N_O
     -------
     array of shape (p,)
     """
-    rows = np.unique(np.linspace(0, len(X) - 1, min(n_objects, len(X))).astype(int))
-    X = X[rows]
-    full = np.maximum(scorer.probabilities(X), LEAST_PROBABILITY)
-    out = np.zeros(X.shape[1])
-    for j in range(X.shape[1]):
-        have = ~np.isnan(X[:, j])
+    n = len(cells)
+    cells = cells.take(np.unique(np.linspace(0, n - 1, min(n_objects, n)).astype(int)))
+    full = np.maximum(scorer.probabilities(cells), LEAST_PROBABILITY)
+    out = np.zeros(cells.values.shape[1])
+    for j in range(len(out)):
+        have = ~np.isnan(cells.values[:, j])
         if have.any():
-            without = X[have].copy()
-            without[:, j] = np.nan
+            without = cells.take(have).hide(np.arange(len(out)) == j)
             bare = np.maximum(scorer.probabilities(without), LEAST_PROBABILITY)
             out[j] = np.mean((full[have] * np.log2(full[have] / bare)).sum(axis=1))
     return np.maximum(out, 0.0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import Role, Table, open_scan, with_guessed_roles
 from skyfill.errors import CatalogError
-from skyfill.model import Feature
+from skyfill.model import Feature, Model
 from skyfill.model.results import (
     CLASS,
     NUMBERS,
@@ -25,7 +25,7 @@ from skyfill.model.results import (
     probability_name,
     without_before,
 )
-from skyfill.report.gaps import GapCounts, count_gaps, known_cells, reason_codes
+from skyfill.report.gaps import GapCounts, count_gaps, known_cells, limit_values, reason_codes
 from skyfill.report.page_data import pack
 from skyfill.sky import read_positions
 
@@ -91,10 +91,11 @@ def gather_results(
     return Results(Table(kept.combine_chunks()), gaps.n_rows, gaps)
 
 
-def export_objects(results: Results, features: Sequence[Feature]) -> dict[str, Any]:
+def export_objects(results: Results, model: Model) -> dict[str, Any]:
     """Return the objects as packed columns: names, positions, values, classes and facts."""
     table = with_guessed_roles(results.table)
-    classes, cells = class_names(table), known_cells(table, features)
+    classes, cells = class_names(table), known_cells(model, results.table)
+    stated = np.where(cells.is_limited, np.nan, limit_values(table, model.features))
     return {
         "shown": len(table),
         "rows": results.n_rows,
@@ -104,7 +105,8 @@ def export_objects(results: Results, features: Sequence[Feature]) -> dict[str, A
         "lower": _sparse(cells.lower),
         "upper": _sparse(cells.upper),
         "errors": _sparse(cells.errors),
-        "reasons": pack(reason_codes(table, features), "u1"),
+        "unused": _sparse(stated),
+        "reasons": pack(reason_codes(table, model.features), "u1"),
         "classes": list(classes),
         "predicted": _codes(table, CLASS, classes) if classes else None,
         "probabilities": _probabilities(table, classes),

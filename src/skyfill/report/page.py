@@ -17,7 +17,8 @@ from skyfill import __version__
 from skyfill.catalog.file_io import open_atomic
 from skyfill.evaluate.surveys import Groups, guess_groups
 from skyfill.model import Model
-from skyfill.report.gaps import REASONS, is_magnitude, seen_values
+from skyfill.model.cells import is_magnitude
+from skyfill.report.gaps import REASONS, known_cells
 from skyfill.report.importance import importance_for_classes, importance_for_features
 from skyfill.report.network_drawing import (
     FILLS,
@@ -109,7 +110,7 @@ def export_report(report: Report) -> dict[str, Any]:
         "graph": _graph(summarize_network(model.network)),
         "pair": _typical_pair(model, groups),
         "gaps": _gaps(results),
-        "objects": export_objects(results, model.features) if results else None,
+        "objects": export_objects(results, model) if results else None,
         "importance": _importance(report),
         "imputation": report.evaluations.get("imputation"),
         "classification": report.evaluations.get("classification"),
@@ -179,8 +180,8 @@ def _importance(report: Report) -> dict[str, Any]:
     model, scorer = report.model, report.model.scorer
     found: dict[str, Any] = {"features": importance_for_features(model.network).tolist()}
     if scorer is not None and report.results is not None and len(report.results.table):
-        values = seen_values(report.results.table, model.features)
-        found["classes"] = importance_for_classes(scorer, values).tolist()
+        cells = known_cells(model, report.results.table)
+        found["classes"] = importance_for_classes(scorer, cells).tolist()
     return found
 
 

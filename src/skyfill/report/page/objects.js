@@ -25,6 +25,7 @@ function readObjects(facts) {
     lower: sparse(facts.lower),
     upper: sparse(facts.upper),
     errors: sparse(facts.errors),
+    unused: sparse(facts.unused),
     ra: facts.position && unpack(facts.position.ra),
     dec: facts.position && unpack(facts.position.dec),
     label: facts.label && { ...facts.label, codes: unpack(facts.label.codes) },

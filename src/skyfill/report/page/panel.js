@@ -133,10 +133,13 @@ function valueTable(i, posterior) {
 
 /* Origin of a value: measured, or filled and why; with a limit, the limit and the value. */
 function originOf(i, j, { cells, windows }, filled) {
-  const reason = DATA.reasons[OBJECTS.reasons[i * DATA.features.length + j] - 1],
+  const cell = i * DATA.features.length + j,
+    reason = DATA.reasons[OBJECTS.reasons[cell] - 1],
     word = reason === "unknown" ? "gap" : reason;
   if (reason === undefined) return "measured";
-  return windows.has(j) ? `${word}: ${describeLimits(cells, j)}; filled ${filled}` : `filled: ${word}`;
+  if (windows.has(j)) return `${word}: ${describeLimits(cells, j)}; filled ${filled}`;
+  const unused = OBJECTS.unused.get(cell);
+  return `filled: ${word}${unused === undefined ? "" : `, limit ${show(unused)} not used by this model`}`;
 }
 
 /* A value among those of all objects: its interval if it is filled; above them its limits and the
