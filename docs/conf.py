@@ -46,7 +46,8 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {
     "members": True,
     # What scikit-learn adds to every estimator.
-    "exclude-members": "set_fit_request, set_score_request, set_transform_request",
+    "exclude-members": "set_fit_request, set_predict_proba_request, set_predict_request, "
+    "set_score_request, set_transform_request",
 }
 # Types in docstrings are words for people: one that could mean several names is not linked.
 suppress_warnings = ["ref.python"]

@@ -52,6 +52,20 @@ def test_examples_stand_in_fences(page):
     assert not re.search(r"^>>> ", prose(page), re.MULTILINE), "on GitHub this is a quotation"
 
 
+def test_every_file_that_the_architecture_names_is_there():
+    text = (DOCS / "architecture.md").read_text()
+    named = set(re.findall(r"`((?:\w+/)+(?:\w[\w-]*\.\w+)?)`", text))
+    assert len(named) > 40
+    places = (ROOT / "src" / "skyfill", ROOT)
+    assert [name for name in sorted(named) if not any((p / name).exists() for p in places)] == []
+
+
+def test_the_architecture_shows_every_room():
+    rooms = {path.parent.name for path in (ROOT / "src" / "skyfill").glob("*/__init__.py")}
+    drawn = re.findall(r'class="name"[^>]*>(\w+)<', (DOCS / "images" / "rooms.svg").read_text())
+    assert sorted(drawn) == sorted(rooms)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_recipe_and_its_help(name):
     assert f"\n## {name}\n" in (DOCS / "how-to.md").read_text()
