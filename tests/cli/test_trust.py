@@ -1,5 +1,6 @@
 """What docs/trust.md promises of the commands: no input is lost, no column is replaced unasked."""
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -118,3 +119,28 @@ def test_inspect_shows_which_columns_stay_text(here):
     ]
     assert [each["star"] for each in kinds] == ["double", "string"]
     refused(run("inspect", "a.csv", "--text", "sta"), "'sta'", "'star'")
+
+
+def test_a_published_table_and_its_readme_appear_together_or_not_at_all(here, monkeypatch):
+    assert run("publish", "t.parquet", "-o", "out.fits").exit_code == 0
+    before = state(here)
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "no space", "out_ReadMe.txt")
+
+    monkeypatch.setattr("skyfill.report.publish.readme_text", fail)
+    refused(run("publish", "u.csv", "-o", "out.fits"), "out_ReadMe.txt", "nothing was written")
+    assert state(here) == before
+
+
+def test_a_readme_of_another_table_is_not_overwritten(here):
+    assert run("publish", "t.parquet", "-o", "lmc.dr1.fits").exit_code == 0
+    assert run("publish", "t.parquet", "-o", "lmc.dr2.fits.gz").exit_code == 0
+    assert run("publish", "u.csv", "-o", "lmc.dr1.fits").exit_code == 0
+    readmes = sorted(path.name for path in here.glob("*_ReadMe.txt"))
+    assert readmes == ["lmc.dr1_ReadMe.txt", "lmc.dr2_ReadMe.txt"]
+    Path("own_ReadMe.txt").write_text("Notes on own.fits of the observing run.\n")
+    before = state(here)
+    refused(run("publish", "t.parquet", "-o", "own.fits"), "own_ReadMe.txt", "does not describe")
+    refused(run("publish", "t.parquet", "-o", "lmc.dr1.vot"), "lmc.dr1_ReadMe.txt")
+    assert state(here) == before

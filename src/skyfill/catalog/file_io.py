@@ -5,7 +5,7 @@ import os
 import secrets
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -87,11 +87,14 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[IO[bytes]]:
+def open_atomic(
+    path: str | Path, *, overwrite: bool = True, once_complete: Callable[[], None] | None = None
+) -> Iterator[IO[bytes]]:
     """Open a file for writing that appears under its name only once it is complete.
 
     On an error or an interrupt the partial output is removed, and an existing file of that name
-    stays as it was. A name that ends in ``.gz`` is gzipped.
+    stays as it was. A name that ends in ``.gz`` is gzipped. `once_complete` is called when the file
+    is complete, before it gets its name: if it raises, nothing is written.
 
     Examples
     --------
@@ -115,6 +118,8 @@ def open_atomic(path: str | Path, *, overwrite: bool = True) -> Iterator[IO[byte
                     yield packed
                 stream.flush()
                 os.fsync(stream.fileno())
+            if once_complete is not None:
+                once_complete()
             os.replace(beside, target)
         except BaseException:
             beside.unlink(missing_ok=True)

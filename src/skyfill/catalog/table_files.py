@@ -1,7 +1,7 @@
 """Read and write tables of any format, recognized by content or by extension."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -168,6 +168,7 @@ def open_writer(
     *,
     provenance: Provenance | None = None,
     overwrite: bool = True,
+    once_complete: Callable[[], None] | None = None,
 ) -> Iterator[BatchWriter]:
     """Write a table batch by batch; on any error nothing is left behind.
 
@@ -184,6 +185,8 @@ def open_writer(
         Replaces any provenance in `schema`.
     overwrite : bool
         Whether an existing file may be replaced.
+    once_complete : callable, optional
+        Called when the file is complete, before it gets its name; see `open_atomic`.
 
     Examples
     --------
@@ -206,7 +209,7 @@ def open_writer(
         facts = {PROVENANCE_KEY: provenance.to_json()}
         schema = schema.with_metadata(with_facts(schema, facts))
     with (
-        open_atomic(path, overwrite=overwrite) as stream,
+        open_atomic(path, overwrite=overwrite, once_complete=once_complete) as stream,
         module.writer(stream, schema, path.parent) as writer,
     ):
         yield BatchWriter(lambda batch: writer.write(conforming(batch, schema)))

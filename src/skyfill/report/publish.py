@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import textwrap
 from collections import Counter
 from collections.abc import Mapping
@@ -14,14 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog.column_info import ColumnInfo, Role, described
-from skyfill.catalog.file_io import open_atomic
+from skyfill.catalog.file_io import checked_target, open_atomic, writing
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
 from skyfill.catalog.table import Table, schema_meta
 from skyfill.catalog.table_files import open_scan, open_writer
+from skyfill.errors import CatalogError
 from skyfill.model.results import CLASS, result_info
 from skyfill.report import candidates
 
 WIDTH = 80
+SUMMARY = "File Summary"
 # UCDs of columns that have none, by role.
 UCDS = {
     Role.IDENTIFIER: "meta.id",
@@ -128,14 +131,41 @@ def publish(
     facts |= {key: value for key, value in vars(notes).items() if value}
     kept = {key: value for key, value in facts.items() if value}
     schema = Table(schema.empty_table()).with_meta(**kept).arrow.schema
-    readme = target.with_name(f"{target.name.split('.')[0]}_ReadMe.txt")
-    with open_writer(target, schema, provenance=provenance) as writer:
-        for batch in scan.batches:
-            tally.add(batch)
-            writer.write(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
-    with open_atomic(readme) as stream:
-        stream.write(readme_text(target.name, schema, tally, notes).encode())
+    readme = _readme_path(target)
+    with open_atomic(readme) as words:
+
+        def write_readme() -> None:
+            with writing(readme):
+                words.write(readme_text(target.name, schema, tally, notes).encode())
+                words.flush()
+                os.fsync(words.fileno())
+
+        # The table gets its name only when the ReadMe is on disk, and the ReadMe right after.
+        with open_writer(
+            target, schema, provenance=provenance, once_complete=write_readme
+        ) as writer:
+            for batch in scan.batches:
+                tally.add(batch)
+                writer.write(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
     return readme, tally
+
+
+def _readme_path(target: Path) -> Path:
+    """Name the ReadMe of a table; refuse one that is there and describes something else."""
+    readme = target.with_name(f"{Path(target.name.removesuffix('.gz')).stem}_ReadMe.txt")
+    checked_target(readme)
+    if readme.exists() and not _describes(readme, target.name):
+        raise CatalogError(
+            f"{readme}: exists and does not describe {target.name}; move it, or choose another "
+            "name for the table"
+        )
+    return readme
+
+
+def _describes(readme: Path, name: str) -> bool:
+    """Whether a ReadMe is one that `publish` wrote for a table of this name."""
+    start = f"{SUMMARY}:\n{'-' * WIDTH}\n{name}  ".encode()
+    return start in readme.read_bytes()
 
 
 def readme_text(name: str, schema: pa.Schema, tally: Tally, notes: Notes) -> str:
@@ -145,7 +175,7 @@ def readme_text(name: str, schema: pa.Schema, tally: Tally, notes: Notes) -> str
     parts = [
         f"{notes.title}\n{'=' * WIDTH}",
         _paragraph("Authors", notes.authors),
-        _section("File Summary", f"{name}  {tally.rows} rows, {len(schema)} columns"),
+        _section(SUMMARY, f"{name}  {tally.rows} rows, {len(schema)} columns"),
         _section("Objects per class", _classes(tally)) if tally.classes else "",
         _section("Description of the columns", _columns(schema, tally)),
         _section("How it was made", _made(source)),
