@@ -31,6 +31,7 @@ from skyfill.scale.scoring import Recipe
 from skyfill.scale.workers import open_client
 
 pytest.importorskip("distributed", reason="needs Dask: pip install skyfill[dask]")
+psutil = pytest.importorskip("psutil", reason="comes with Dask")
 
 INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
 
@@ -330,3 +331,15 @@ def test_resuming_does_not_score_again_what_is_done(workers, model_path, files, 
     fill(model_path, tmp_path / "in", out, workers, work=work, resume=True)
     assert len(list(marks.iterdir())) - 1 == len(files) - finished
     assert same_rows(read_table(out).arrow, one_by_one(model_path, files))
+
+
+def test_a_local_cluster_can_be_reached_from_this_machine_only(client):
+    me = psutil.Process()
+    listening = {
+        connection.laddr.ip
+        for process in (me, *me.children(recursive=True))
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert client.dashboard_link
+    assert listening == {"127.0.0.1"}

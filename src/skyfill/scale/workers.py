@@ -12,6 +12,7 @@ from skyfill.errors import SkyfillError
 from skyfill.threads import n_threads, thread_pool
 
 LOCAL = "local"
+HOST = "127.0.0.1"
 SECONDS_TO_CONNECT = 20
 
 
@@ -124,7 +125,9 @@ def _open_already() -> Any:
 def _start(n_workers: int) -> Iterator[Any]:
     distributed = _import_distributed()
     # One thread each, for Dask and for skyfill: the processes share the cores already.
-    options = {"threads_per_worker": 1, "env": {"SKYFILL_THREADS": "1"}, "dashboard_address": ":0"}
+    options: dict[str, Any] = {"threads_per_worker": 1, "env": {"SKYFILL_THREADS": "1"}}
+    # Without a host Dask would show its dashboard to the whole network.
+    options |= {"host": HOST, "dashboard_address": f"{HOST}:0"}
     with (
         distributed.LocalCluster(n_workers, processes=True, **options) as cluster,
         distributed.Client(cluster) as client,
