@@ -32,7 +32,7 @@ METHODS_OF = {
     "banknote": PROTOCOL,
     "red": PROTOCOL,
     "white": PROTOCOL,
-    "dc2": (*OURS, *FILLERS, "pygmmis"),
+    "dc2": (*OURS, *FILLERS, "pygmmis", "floor"),
     "noisy": ("denoised", "xdgmm", "pygmmis", "measured"),
 }
 HEADS = {
