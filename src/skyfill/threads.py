@@ -18,16 +18,16 @@ _THREAD = threading.local()
 
 def n_threads() -> int:
     """Count the cores this process may use; ``SKYFILL_THREADS`` overrides."""
-    wish = os.environ.get("SKYFILL_THREADS", "")
-    if wish.isdigit() and int(wish) > 0:
-        return int(wish)
+    asked = os.environ.get("SKYFILL_THREADS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def chunks(n_rows: int) -> Iterator[slice]:
-    """Cut rows into slices that depend on nothing but their number."""
+    """Divide rows into slices that depend only on their number."""
     return (slice(a, min(a + CHUNK_ROWS, n_rows)) for a in range(0, n_rows, CHUNK_ROWS))
 
 

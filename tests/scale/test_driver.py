@@ -221,7 +221,7 @@ def test_parts_of_another_job_are_refused_and_a_new_start_drops_them(tmp_path):
     output = tmp_path / "out"
     with pytest.raises(KilledError):
         do(output, [*named(3), Task("kill", kill)], facts={"seed": 1, "model": "a"})
-    with pytest.raises(CatalogError, match=r"another run \(it differs in: model, seed\).*anew"):
+    with pytest.raises(CatalogError, match=r"another run \(it differs in: model, seed\).*again"):
         do(output, named(3), facts={"seed": 2, "model": "b"}, resume=True)
     assert len(list((folder_of(output) / "parts").iterdir())) == 3
     told = []

@@ -163,7 +163,7 @@ def test_parts_of_another_job_are_refused_and_a_new_start_drops_them(folder, tmp
     fill(folder, whole, seed=1)
     with pytest.raises(KilledError):
         fill(folder, output, stop_after=300)
-    with pytest.raises(CatalogError, match=r"another run \(it differs in: options\).*start anew"):
+    with pytest.raises(CatalogError, match=r"another run \(it differs in: options\).*start again"):
         fill(folder, output, resume=True, seed=1)
     fill(folder, output, seed=1)
     assert output.read_bytes() == whole.read_bytes()
@@ -175,7 +175,7 @@ def test_a_damaged_part_is_named(folder, extension, tmp_path):
     with pytest.raises(KilledError):
         fill(folder, output, stop_after=300)
     os.truncate(parts_of(output)[1], 100)
-    with pytest.raises(CatalogError, match=r"part-000001.parquet: the part is damaged .* anew"):
+    with pytest.raises(CatalogError, match=r"part-000001.parquet: the part is damaged .* again"):
         fill(folder, output, resume=True)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from skyfill.scale.hats_match import Counterpart
     from skyfill.sky import MatchReport
 
-# Options that need whole tables, or what a HATS catalogue says already.
+# Options that need whole tables, or that a HATS catalogue specifies itself.
 NOT_FOR_HATS = {
     "probability": "probabilities are computed for files",
     "keep": "pairs of HATS catalogues are one to one",
@@ -33,7 +33,7 @@ NOT_FOR_HATS = {
 
 
 def are_hats(options: Mapping[str, Any]) -> bool:
-    """Tell whether all catalogues are of HATS; some of them are an error."""
+    """Check whether all catalogues are HATS catalogues; a mixture is refused."""
     places = [options["base"], *options["others"], options["output"]]
     found = [str(place).startswith(HATS) for place in places]
     if any(found) and not all(found):
@@ -55,7 +55,7 @@ def are_hats(options: Mapping[str, Any]) -> bool:
 def match_catalogs(
     context: click.Context, options: Mapping[str, Any]
 ) -> tuple[str, Sequence[MatchReport]]:
-    """Match HATS catalogues; give the shape of the result and what was found."""
+    """Match HATS catalogues; return the shape of the result and reports."""
     from skyfill.catalog import Provenance
     from skyfill.scale import open_source
     from skyfill.scale.hats_match import join_hats

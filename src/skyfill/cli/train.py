@@ -110,8 +110,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     names = _features(table, options)
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
     made = json.loads(Provenance(shared.as_typed(context), inputs, seed=seed).to_json())
-    with stages("learning") as tell:
-        asked = options | {"place": place, "rules": rules, "made": made, "tell": tell}
+    with stages("learning") as report:
+        asked = options | {"place": place, "rules": rules, "made": made, "report": report}
         if source:
             model, facts, words = learn_large(source, table, names, asked, **_fitting(asked))
         else:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from skyfill.model import Model, Refined
     from skyfill.scale import Source
 
-# From more rows than this a model is learned out of core, where the user says nothing.
+# Above this number of rows, a model is learned out of core by default.
 MANY_ROWS = 2_000_000
 # Options that decide what is learned.
 CHOICES = ("components", "arcs", "gaps", "limits", "errors", "fits")
@@ -39,7 +39,7 @@ resume = click.option(
 
 
 class Place(Enum):
-    """Where the rows are while a model is learned."""
+    """Where the rows are while a model is being learned."""
 
     MEMORY = "memory"
     DISK = "disk"
@@ -47,7 +47,7 @@ class Place(Enum):
 
 
 def choose_place(options: Mapping[str, Any]) -> Place:
-    """Decide where the rows shall be; say so where options contradict each other."""
+    """Choose where the rows are held; refuse options that contradict each other."""
     from skyfill.scale.hats import is_hats
 
     catalog, asked, label = options["catalog"], options["out_of_core"], options["label"]
@@ -77,14 +77,14 @@ def choose_place(options: Mapping[str, Any]) -> Place:
 def _has_many_rows(catalog: Path) -> bool:
     from skyfill.scale.inputs import count_rows
 
-    # A pipe can be read once only.
+    # A pipe can be read only once.
     return catalog.is_file() and (count_rows(catalog) or 0) > MANY_ROWS
 
 
 def learn_large(
     source: Source, table: Table, names: Sequence[str], options: Mapping[str, Any], **how: Any
 ) -> tuple[Model, dict[str, Any], str]:
-    """Learn a model of all rows and write it; give it with facts and words about it.
+    """Learn a model from all rows and write it; return it with facts and a summary.
 
     Parameters
     ----------
@@ -94,10 +94,10 @@ def learn_large(
     names : sequence of str
         The features.
     options : mapping
-        Those of the command, with `place`, `rules`, and `tell`, which is called with a few words
-        about each stage.
+        Those of the command, with `place`, `rules` and `report`, which is called with a short
+        description of each stage.
     how
-        What `skyfill.model.train` takes.
+        Options of `skyfill.model.train`.
     """
     from skyfill.catalog.file_io import checked_target
     from skyfill.classify.training_set import check_features
@@ -106,16 +106,16 @@ def learn_large(
     from skyfill.scale import Steps
     from skyfill.scale.job_folder import open_job
 
-    # Before anything is read: it may take long.
+    # Before anything is read, which may take long.
     check_features(table, names, how["force"])
     table.numbers(*names)
     output, facts = checked_target(options["output"]), _job_facts(source, names, options)
     made = how.pop("provenance")
     with open_job(output, facts, provenance=made, resume=options["resume"]) as folder:
         how |= {"provenance": folder.provenance, "rules": options["rules"]}
-        how |= {"steps": Steps(options["tell"], folder.parts)}
+        how |= {"steps": Steps(options["report"], folder.parts)}
         found = _LEARN[options["place"]](source, names, options, folder.path, **how)
-        # The files of a HATS catalogue do not know the units; the catalogue does.
+        # Units are in the metadata of a HATS catalogue, not in its files.
         model = replace(found.model, features=describe_features(table, names))
         save_model(model, output)
     if not found.converged:
@@ -144,7 +144,7 @@ def _from_disk(
 ) -> Refined:
     from skyfill.scale import train_file
 
-    # Beside the model: where temporary files go there is often little room, or it is memory.
+    # Next to the model: the folder for temporary files is often small, or in memory.
     return train_file(source.files[0], names, folder=folder, **how)
 
 

@@ -176,7 +176,7 @@ def refine(
     ----------
     model : Model
         Learned from a sample of the rows. Its classifier, if it has one, is left out: it was
-        trained on what the old fits say.
+        trained on the old fits.
     expect : callable
         The E-step: takes a mixture, gives the expected sums over all rows.
     plan : Plan

@@ -1,4 +1,4 @@
-"""Catalogues of any size: a model and a catalogue in, a catalogue out; learning from all rows."""
+"""Models applied to catalogues of any size, and models learned from all of their rows."""
 
 from skyfill.scale.driver import Run, Task, run_job
 from skyfill.scale.inputs import Source, open_source

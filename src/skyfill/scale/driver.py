@@ -1,7 +1,7 @@
-"""The one way through a long job: tasks go to workers, each finished part is a file.
+"""The driver of all long jobs: tasks go to workers, and each finished part is a file.
 
-Whoever calls says what the tasks are, who does them, and what becomes of the finished parts; here
-it is decided what is still to do, in which order results are taken, and what an error leaves.
+The caller provides the tasks, the workers and the output. The driver decides which parts are still
+missing, collects the results in order, and stops all work before it reports an error.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ from skyfill.scale.workers import Workers, alone, threads
 
 @dataclass(frozen=True)
 class Task:
-    """A part that is to be made.
+    """A part to be made.
 
     Parameters
     ----------
     name : str
         Name of its file, unique within the job.
     make : callable
-        Takes a path and writes the part there. Workers may be other processes: what it holds must
-        be possible to send.
+        Takes a path and writes the part there. It must be picklable if the workers are processes.
     """
 
     name: str
@@ -40,16 +39,16 @@ class Task:
 
 
 class Output(Protocol):
-    """What becomes of finished parts."""
+    """Where finished parts go."""
 
     def check(self) -> None:
-        """Fail before any work where the output could not be put in place."""
+        """Raise an error, before any work is done, if the output cannot be written."""
 
     def add(self, part: Path) -> Mapping[str, int]:
-        """Take the next part, in the order of the tasks; give its `rows` and what else counts."""
+        """Add the next part, in the order of the tasks; return its `rows` and other counts."""
 
     def publish(self, folder: JobFolder) -> None:
-        """Put the output in place, whole; to be repeated where it was interrupted."""
+        """Put the complete output in place; called again if a previous call was interrupted."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +60,14 @@ class Run:
     provenance : Provenance, optional
         Written into the output.
     resume : bool
-        Go on where a run that was killed or interrupted stopped; the result is the same.
+        Continue where an interrupted run stopped; the result is the same.
     progress : callable
-        Called with the number of rows of each part that is done.
+        Called with the number of rows of each finished part.
     workers : Workers, optional
-        Who does the work; the threads of this process where not given.
+        Where the work is done; by default in the threads of this process.
     part_rows : int
-        Rows of a task on a cluster, about. A worker holds one batch of them at a time; a billion
-        rows make four thousand tasks.
+        Approximate number of rows of a task on a cluster. A worker holds one batch of them at a
+        time; a billion rows make four thousand tasks.
     """
 
     provenance: Provenance | None = None
@@ -78,7 +77,7 @@ class Run:
     part_rows: int = 1 << 18
 
     def open_workers(self) -> AbstractContextManager[Workers]:
-        """Give the workers; threads end when they are no longer needed."""
+        """Open the workers; threads that were started here end with the context."""
         return threads() if self.workers is None else nullcontext(self.workers)
 
 
@@ -91,20 +90,20 @@ def run_job(
     *,
     keep: bool = True,
 ) -> Done:
-    """Make the parts of a job that are not there yet, then put its output in place.
+    """Make the missing parts of a job, then put its output in place.
 
     Parameters
     ----------
     run : Run
     workers : Workers
-        What `run.open_workers` gives.
+        From `run.open_workers`.
     facts : mapping
-        Whatever the result depends on, as JSON: parts of another job are never taken for it.
+        Everything the result depends on, as JSON: parts of another job are never used.
     output : path
     prepare : callable
-        Takes the folder of the job; gives the output and the tasks, which may be lazy.
+        Takes the folder of the job; returns the output and the tasks, which may be lazy.
     keep : bool
-        Leave finished parts after an error, also where the run is not one to be resumed.
+        Keep finished parts after an error even if `run.resume` is not set.
     """
     made = run.provenance.to_json() if run.provenance else None
     how: dict[str, Any] = {"provenance": made, "resume": run.resume, "keep": keep}
@@ -126,10 +125,10 @@ def run_job(
 
 
 def run_tasks(tasks: Iterable[Task], folder: Path, workers: Workers) -> Generator[Path]:
-    """Make the parts that are not in a folder; give all of them in the order of the tasks.
+    """Make the parts that a folder lacks, and yield all parts in the order of the tasks.
 
-    After an error, what has not begun is withdrawn and what runs is waited for: when this
-    returns nothing is being written any more.
+    After an error, tasks that have not started are withdrawn and the others are awaited, so that
+    nothing is being written any more when this returns.
     """
     waiting: deque[tuple[Path, Any]] = deque()
     try:
@@ -150,7 +149,7 @@ def run_tasks(tasks: Iterable[Task], folder: Path, workers: Workers) -> Generato
 
 
 def _with_neighbors(tasks: Iterable[Task]) -> Iterator[tuple[Task, bool]]:
-    """Tell of each task whether it is the only one: then it may have all cores for itself."""
+    """Pair each task with whether it is the only one, which may then use all cores."""
     rest = iter(tasks)
     first = list(islice(rest, 2))
     return ((task, len(first) == 1) for task in chain(first, rest))
@@ -162,7 +161,7 @@ def _begin(task: Task, folder: Path, workers: Workers) -> Any:
 
 
 def _make(task: Task, path: Path) -> Path:
-    """Write a part under a name of its own: two workers may have been given the same one."""
+    """Write a part under a unique name: two workers may be given the same task."""
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
     try:
         task.make(unfinished)
@@ -173,7 +172,7 @@ def _make(task: Task, path: Path) -> Path:
 
 
 def _finish(path: Path, future: Any) -> Path:
-    """Give a part its name when it is on the disk; only this process does so."""
+    """Give a part its name once it is on the disk; no other process does this."""
     if future is not None:
         unfinished = future.result()
         with open(unfinished, "r+b") as stream:

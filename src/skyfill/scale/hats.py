@@ -1,4 +1,4 @@
-"""HATS catalogues on disk: opened and written through LSDB, with what their columns mean."""
+"""HATS catalogues on disk: opened and written with LSDB, with the metadata of their columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MARGIN_ARCSEC, PARTITION_ROWS = 10.0, 1_000_000
 
 
 def is_hats(path: object) -> bool:
-    """Tell whether the user means a HATS catalogue.
+    """Check whether a path denotes a HATS catalogue.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def is_hats(path: object) -> bool:
 
 
 def hats_folder(path: str | Path) -> Path:
-    """Give the folder of a HATS catalogue: ``hats://a/b`` is a/b, ``hats:///a/b`` is /a/b.
+    """Return the folder of a HATS catalogue: ``hats://a/b`` is a/b, ``hats:///a/b`` is /a/b.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def hats_folder(path: str | Path) -> Path:
 
 
 def import_lsdb() -> Any:
-    """Import LSDB; it takes seconds, and warns of pandas options of its own."""
+    """Import LSDB, which takes seconds and warns about pandas options."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -62,8 +62,8 @@ def import_lsdb() -> Any:
     return lsdb
 
 
-def open_hats(path: str | Path, columns: Any = "all") -> Any:
-    """Open a HATS catalogue with its margin; nothing is read yet.
+def open_hats(path: str | Path) -> Any:
+    """Open a HATS catalogue with its margin, without reading any rows.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def open_hats(path: str | Path, columns: Any = "all") -> Any:
     if not folder.is_dir():
         raise CatalogError(f"{path}: there is no such folder; give the folder of a HATS catalogue")
     try:
-        return lsdb.open_catalog(folder, columns=columns)
+        return lsdb.open_catalog(folder, columns="all")
     except (OSError, ValueError, TypeError) as error:
         raise CatalogError(
             f"{path}: not a HATS catalogue ({error}); make one with write_hats or hats-import"
@@ -82,28 +82,27 @@ def open_hats(path: str | Path, columns: Any = "all") -> Any:
 
 
 def stored_schema(opened: Any) -> pa.Schema:
-    """Columns of an opened catalogue as its metadata describe them, with units and roles."""
+    """Return the columns of an open catalogue with their metadata, such as units and roles."""
     import hats
 
-    found = hats.read_hats(opened.hc_structure.catalog_base_dir)
-    return found.schema
+    return hats.read_hats(opened.hc_structure.catalog_base_dir).schema
 
 
 class HatsOutput:
-    """A new HATS catalogue: LSDB computes and writes each partition, and the metadata of all.
+    """A new HATS catalogue, whose partitions and metadata are computed and written by LSDB.
 
     Parameters
     ----------
     catalog : lsdb.Catalog
-        Its margin is written too.
+        Written with its margin.
     output : path
-        The folder, with ``hats://`` before it or not.
+        The folder, with or without ``hats://``.
     columns : pyarrow.Schema
-        What the columns mean.
+        With the metadata of the columns.
     count : callable
-        What to count in the file of a partition.
+        Takes the file of a partition and returns counts of what it contains.
     properties : mapping
-        Facts about the catalogue that go into its properties.
+        Added to the properties of the catalogue.
     """
 
     def __init__(
@@ -122,18 +121,19 @@ class HatsOutput:
 
     def write(self, run: Run, workers: Workers, facts: Mapping[str, Any]) -> Done:
         """Compute and write the catalogue; see `run_job`."""
-        return run_job(run, workers, facts, hats_folder(self._output), self._prepare)
 
-    def _prepare(self, folder: JobFolder) -> tuple[Output, Iterable[Task]]:
-        return self, self._tasks(folder.parts)
+        def prepare(folder: JobFolder) -> tuple[Output, Iterable[Task]]:
+            return self, self._tasks(folder.parts)
+
+        return run_job(run, workers, facts, hats_folder(self._output), prepare)
 
     def check(self) -> None:
-        """Fail where there is something of that name."""
+        """Refuse a path that already exists."""
         if hats_folder(self._output).exists():
             raise CatalogError(f"{self._output}: exists; choose another folder, or remove it")
 
     def _tasks(self, parts: Path) -> Iterator[Task]:
-        """Give a task for each partition; LSDB knows by the names of the parts what is done."""
+        """Yield a task for each partition, named so that LSDB recognizes finished ones."""
         import hats
         from dask.optimization import cull
 
@@ -145,10 +145,8 @@ class HatsOutput:
                 part = _part(parts / name, pixel)
                 self._files[part] = Path(hats.io.pixel_catalog_file(parts / name, pixel).path)
                 graph, _ = cull(built.graph, [key])
-                yield Task(
-                    str(part.relative_to(parts)),
-                    partial(_write_partition, graph, key, pixel, *where),
-                )
+                make = partial(_write_partition, graph, key, pixel, *where)
+                yield Task(str(part.relative_to(parts)), make)
 
     def _datasets(self) -> Iterator[tuple[str, Any]]:
         yield self._name, self._catalog
@@ -157,21 +155,21 @@ class HatsOutput:
             yield f"{self._name}_{int(info.margin_threshold)}arcs", self._catalog.margin
 
     def add(self, part: Path) -> Mapping[str, int]:
-        """Count what is in a partition; margins repeat rows of others."""
+        """Count the contents of a partition; margins repeat the rows of others."""
         file = self._files[part]
         if part.parents[1].name != self._name or not file.exists():
             return {"rows": 0}
         return {"rows": pq.read_metadata(file).num_rows, **self._count(file)}
 
     def publish(self, folder: JobFolder) -> None:
-        """Write the metadata of all partitions and of their columns."""
+        """Write the metadata of the partitions and of the columns."""
         for part, file in self._files.items():
             if not file.exists():
                 part.unlink()
                 (part.parents[1] / "hists" / f"{part.name[:-4]}histogram.npz").unlink()
-        main, *margins = (_with_rows(dataset, folder.parts / name)
-                          for name, dataset in self._datasets())  # fmt: skip
-        main.margin = margins[0] if margins else None
+        kept = [_with_rows(dataset, folder.parts / name) for name, dataset in self._datasets()]
+        main = kept[0]
+        main.margin = kept[1] if len(kept) > 1 else None
         main.write_catalog(
             folder.parts,
             catalog_name=self._name,
@@ -184,7 +182,7 @@ class HatsOutput:
 
 
 def _with_rows(dataset: Any, folder: Path) -> Any:
-    """Give a catalogue without the partitions that have no rows, which LSDB would list."""
+    """Remove partitions without rows from a catalogue; LSDB would list them."""
     pixels = [p for p in dataset.get_healpix_pixels() if _part(folder, p).exists()]
     kept = copy(dataset)
     kept.hc_structure = dataset._create_modified_hc_structure(updated_pixels=pixels)
@@ -192,31 +190,29 @@ def _with_rows(dataset: Any, folder: Path) -> Any:
 
 
 def _part(folder: Path, pixel: Any) -> Path:
-    """Name the file by which LSDB knows that a partition is done."""
+    """Return the file that marks a partition as finished for LSDB."""
     return folder / "done" / f"{pixel.order}_{pixel.pixel}_done"
 
 
 def _map_order(dataset: Any) -> int:
-    """Choose the order of the map of counts as LSDB does when it writes the metadata."""
+    """Choose the order of the sky map as LSDB does when it writes the metadata."""
     order = dataset.hc_structure.catalog_info.skymap_order
     depth = max((pixel.order for pixel in dataset.get_healpix_pixels()), default=0)
     return int(max(depth, 8) if order is None else order)
 
 
-def _write_partition(
-    graph: Any, key: str, pixel: Any, base: str, map_order: int, path: Path
-) -> None:
-    """Compute a partition, which is the result `key` of a graph, and write it."""
+def _write_partition(graph: Any, key: str, pixel: Any, base: str, order: int, path: Path) -> None:
+    """Compute a partition, the result `key` of a Dask graph, and write it."""
     from dask.local import get_sync
     from hats.io.file_io import get_upath
     from lsdb.io.to_hats import perform_write
 
-    perform_write(get_sync(graph, key), pixel, get_upath(base), map_order)
+    perform_write(get_sync(graph, key), pixel, get_upath(base), order)
     path.touch()
 
 
 def _describe_columns(folder: Path, columns: pa.Schema, provenance: str | None) -> None:
-    """Put units, UCDs and roles, which pandas forgets, into the metadata of a written catalogue."""
+    """Write units, UCDs and roles, which pandas does not keep, to the metadata of a catalogue."""
     known = {field.name: field.metadata for field in columns}
     facts = {PROVENANCE_KEY: provenance} if provenance else {}
     for path in folder.glob("*/dataset/_common_metadata"):
@@ -226,7 +222,7 @@ def _describe_columns(folder: Path, columns: pa.Schema, provenance: str | None) 
 
 
 def hats_files(opened: Any) -> list[Path]:
-    """Name the files of an opened catalogue in the order of its rows, margins left out."""
+    """List the files of an open catalogue in the order of its rows, without margins."""
     import hats
 
     base = opened.hc_structure.catalog_base_dir
@@ -242,7 +238,7 @@ def read_hats_table(path: str | Path) -> Table:
     Returns
     -------
     Table
-        As `read_table` gives it: null for NaN, units and roles where the metadata hold them.
+        As from `read_table`: null for NaN, with units and roles if the metadata contain them.
     """
     opened = open_hats(path)
     schema = stored_schema(opened)
@@ -260,18 +256,18 @@ def write_hats(
     margin_arcsec: float = MARGIN_ARCSEC,
     partition_rows: int = PARTITION_ROWS,
 ) -> None:
-    """Write a table that fits into memory as a HATS catalogue (larger ones: hats-import).
+    """Write a table as a HATS catalogue; for tables larger than memory, use hats-import.
 
     Parameters
     ----------
     table : Table
-        Its positions must be two columns in degrees; rows without one are refused.
+        With positions in two columns in degrees; rows without a position are refused.
     output : path
-        A new folder, with ``hats://`` before it or not.
+        A new folder, with or without ``hats://``.
     margin_arcsec : float
         Width of the margin; a one-to-one match needs three times its radius.
     partition_rows : int
-        Most rows of a partition.
+        Maximum number of rows of a partition.
     """
     lsdb = import_lsdb()
     import pandas as pd
@@ -296,7 +292,7 @@ def _position_names(table: Table) -> tuple[str, str]:
     if lost.size:
         raise CatalogError(
             f"row {lost[0] + 1} has no position ({lost.size} such rows); a HATS catalogue is "
-            "ordered by position: leave them out"
+            "ordered by position: remove these rows"
         )
     ra, dec = found.ra[0], found.dec[0]
     if len(found.ra) + len(found.dec) > 2 or not np.array_equal(

@@ -18,7 +18,7 @@ from skyfill.scale.hats_rule import Asks, OneToOne
 from skyfill.scale.job_folder import Done, identify
 from skyfill.sky.sphere import Rows
 
-# Counts of rows are compared in cells of this HEALPix order, some 14 arcmin wide.
+# Row counts are compared in cells of this HEALPix order, about 14 arcmin wide.
 COMMON_ORDER = 8
 
 
@@ -28,14 +28,14 @@ class Counterpart(NamedTuple):
     Parameters
     ----------
     catalog : path
-        Its folder, with ``hats://`` before it or not.
+        Its folder, with or without ``hats://``.
     name : str
         Suffix of its columns.
     radius_arcsec : float
         Largest separation of a pair.
     asks : {"left", "right"}, optional
-        Whose rows take their nearest neighbor first. Where not given, it is the catalogue with
-        more rows in the part of the sky that both cover.
+        The catalogue whose rows choose their nearest neighbor first; by default the one with more
+        rows in the area that both cover.
     """
 
     catalog: str | Path
@@ -50,17 +50,17 @@ def join_hats(
     output: str | Path,
     run: Run | None = None,
 ) -> Done:
-    """Join any number of HATS catalogues to a base by position; every row of it stays, once.
+    """Join any number of HATS catalogues to a base by position; its rows are kept exactly once.
 
     Columns of each catalogue get the suffix ``_NAME``; ``sep_NAME`` (arcsec), ``n_NAME``
-    (candidates within the radius) and ``flag_NAME`` come along, as from `skyfill.sky.join`. Rows
-    at equal separation are decided for the one that comes first in the order of the catalogue.
+    (candidates within the radius) and ``flag_NAME`` are added, as in `skyfill.sky.join`. At equal
+    separation, the row that comes first in the catalogue is chosen.
 
     Parameters
     ----------
     base, output : paths
-        Folders of HATS catalogues, with ``hats://`` before them or not. The margin of the base
-        must be at least two radii wide, that of any other three.
+        Folders of HATS catalogues, with or without ``hats://``. The margin of the base must be at
+        least two radii wide, that of every other catalogue three.
     others : sequence of Counterpart
     run : Run, optional
     """
@@ -84,14 +84,14 @@ def join_hats(
 
 
 def _facts(base: str | Path, others: Sequence[Counterpart]) -> dict[str, Any]:
-    """Say what the partitions of a match depend on: catalogues are known by their properties."""
+    """Return what a match depends on; catalogues are identified by their properties."""
     folders = [hats_folder(catalog) for catalog in (base, *(other.catalog for other in others))]
     files = [file for folder in folders for file in sorted(folder.glob("*.properties"))]
     return {"inputs": identify(files), "match": [list(map(str, other[1:])) for other in others]}
 
 
 def who_asks(left: Any, right: Any) -> Asks:
-    """Name the catalogue with more rows where both have any; the left one of equals."""
+    """Choose the catalogue with more rows where both have any; the left one if equal."""
     ours, theirs = _sky_map(left), _sky_map(right)
     both = (ours > 0) & (theirs > 0)
     return "left" if ours[both].sum() >= theirs[both].sum() else "right"

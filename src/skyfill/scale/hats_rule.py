@@ -1,9 +1,9 @@
-"""The one-to-one rule for one partition of a HATS catalogue, as LSDB asks for it.
+"""One-to-one matching of a single partition of a HATS catalogue, as an LSDB algorithm.
 
-LSDB pairs each partition of the left catalogue with the right rows in it and in its margin. The
-rule of `skyfill.sky` needs a little more: who else wants the same right row. Such rivals lie
-within two radii, also beyond the border of a partition, so their positions are read from the left
-catalogue and its margin. Then every partition decides as the whole catalogue would.
+LSDB pairs each partition of the left catalogue with the right rows in it and in its margin. A
+one-to-one match also needs the other left rows that compete for the same right row. These lie
+within two radii, possibly beyond the border of the partition, so their positions are read from the
+left catalogue and its margin. Each partition then gives the matches of the whole catalogue.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from skyfill.sky import Flag, Matches, match_positions
 from skyfill.sky.sphere import ROUNDING, Floats, Rows, chord_of_arcsec, unit_vectors
 
 Asks = Literal["left", "right"]
-# Radii that the margins must hold: rivals of a left row, and what rivals may want.
+# Widths of the margins in radii: competing left rows, and the right rows within their reach.
 LEFT_RADII, RIGHT_RADII = 2.0, 3.0
 
 
 class Folders(NamedTuple):
-    """Where the positions of the left catalogue lie on disk, margin included."""
+    """Where the positions of the left catalogue and of its margin are on disk."""
 
     catalog: str
     margin: str
@@ -45,9 +45,9 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True)
 class OneToOne:
-    """What LSDB asks of an algorithm for cross-matches, with the one-to-one rule.
+    """A one-to-one match with the interface of LSDB's crossmatch algorithms.
 
-    `name` is the suffix of the columns that are added, `columns` are those of the right catalogue.
+    `name` is the suffix of the added columns, `columns` are those of the right catalogue.
     """
 
     name: str
@@ -58,7 +58,7 @@ class OneToOne:
 
     @classmethod
     def between(cls, left: Any, right: Any, name: str, radius_arcsec: float, asks: Asks) -> Self:
-        """Make the rule for two catalogues; CatalogError where a margin is too narrow."""
+        """Prepare the match of two catalogues; CatalogError if a margin is too narrow."""
         if not radius_arcsec > 0:
             raise CatalogError(f"{name}: the radius is {radius_arcsec} arcsec; it must be positive")
         for catalog, radii in ((left, LEFT_RADII), (right, RIGHT_RADII)):
@@ -71,17 +71,17 @@ class OneToOne:
 
     @property
     def extra_columns(self) -> Any:
-        """Types of the columns that are added."""
+        """Types of the added columns."""
         import pandas as pd
 
         return pd.DataFrame(self._facts(np.empty(0), np.empty(0, np.int64), np.empty(0, "<U9")))
 
     def validate(self, left: Any, right: Any) -> None:
-        """All was checked when the rule was made."""
+        """Do nothing: everything was checked in `between`."""
 
     def crossmatch(self, args: Any, how: str, suffixes: Any, suffix_method: str) -> Any:
         """Join the rows of a left partition, in their order, to their counterparts."""
-        # Where the right catalogue has no partition, LSDB takes our columns for some of its own.
+        # Without a right partition, LSDB adds our columns to those of the right catalogue.
         left, right = args.left_df, args.right_df[list(self.columns)]
         info, other = args.left_catalog_info, args.right_catalog_info
         mine = _places(left, info.ra_column, info.dec_column)
@@ -97,9 +97,9 @@ class OneToOne:
         return type(left)({**columns, **facts}, index=left.index)
 
     def _decide(self, mine: Places, rivals: Places, theirs: Places) -> tuple[Rows, Floats, Rows]:
-        """Give each left row its right row (-1: none), the separation and the candidates."""
+        """Return the right row of each left row (-1: none), separations and candidates."""
         ours = Places(*(np.concatenate(both) for both in zip(mine, rivals, strict=True)))
-        # The order of the whole catalogue decides between equals.
+        # At equal separation the order of the whole catalogue decides.
         first = np.argsort(ours.healpix, kind="stable")
         second = np.argsort(theirs.healpix, kind="stable")
         pairs = pair_up(ours.take(first), theirs.take(second), self.radius_arcsec, self.asks)
@@ -112,7 +112,7 @@ class OneToOne:
         return partners[:n], separation[:n], n_candidates[:n]
 
     def _rivals(self, mine: Places, info: Any, pixel: tuple[int, int]) -> Places:
-        """Left rows beyond the border of what is matched here that may want the same right row."""
+        """Find left rows outside the partition that compete for the same right rows."""
         names = (info.healpix_column, info.ra_column, info.dec_column)
         found = [
             _read_places(folder, pixel, names, self.folders.suffix)
@@ -172,7 +172,7 @@ def _places(frame: Any, ra: str, dec: str) -> Places:
 def _read_places(
     folder: str, pixel: tuple[int, int], names: tuple[str, str, str], suffix: str
 ) -> Places:
-    """Read the positions of the partition that a pixel lies in; a margin may have none."""
+    """Read the positions of the partition that contains a pixel; margins may lack it."""
     import pyarrow.parquet as pq
 
     path = _partition(folder, pixel, suffix)
@@ -183,7 +183,7 @@ def _read_places(
 
 
 def _partition(folder: str, pixel: tuple[int, int], suffix: str) -> Any:
-    """Name the file of a pixel, or of a larger one around it: a match cuts partitions finer."""
+    """Find the file of a pixel or of a larger one around it: a match divides partitions."""
     import hats
 
     for order in range(pixel[0], -1, -1):
@@ -195,7 +195,7 @@ def _partition(folder: str, pixel: tuple[int, int], suffix: str) -> Any:
 
 
 def _near(places: Places, others: Places, reach_arcsec: float) -> Any:
-    """Tell which places lie in a box around others that is larger by a reach."""
+    """Select places within the bounding box of others, extended by a reach."""
     if not len(others.healpix):
         return np.zeros(len(places.healpix), dtype=bool)
     box = unit_vectors(others.ra_deg, others.dec_deg)

@@ -1,4 +1,4 @@
-"""Catalogues as they are read: a file, a folder of Parquet files or a HATS catalogue, in parts."""
+"""Reading catalogues in parts: a file, a folder of Parquet files or a HATS catalogue."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from skyfill.errors import CatalogError
 from skyfill.scale.driver import Run
 from skyfill.scale.hats import hats_files, hats_folder, is_hats, open_hats, stored_schema
 
-# Rows that are scored at once; the draws of a row follow from the place of its batch in the file.
+# Rows that are processed at once; the draws of a row depend on the place of its batch in the file.
 BATCH_ROWS = 1 << 16
 _KIND = "Parquet file"
-# What astropy hides in a Parquet file of its own takes the whole file to read.
+# Key of the metadata that astropy writes to Parquet files; such a file is read as a whole.
 _ASTROPY_KEY = b"table_meta_yaml"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A catalogue to be read; `open_source` makes it.
+    """A catalogue to be read; see `open_source`.
 
     Attributes
     ----------
     path : str or Path
-        As the user gives it.
+        As given by the user.
     files : tuple of Path
         All files with rows, in the order of the rows.
     schema : pyarrow.Schema
         Of all its rows.
     n_rows : int, optional
-        Where it is known without a look at the files.
+        If known without opening the files.
     """
 
     path: str | Path
@@ -49,21 +49,21 @@ class Source:
 
     @property
     def is_one_file(self) -> bool:
-        """Whether it is a table file, neither a folder nor a HATS catalogue."""
+        """Whether it is a table file rather than a folder or a HATS catalogue."""
         return not is_hats(self.path) and not Path(self.path).is_dir()
 
     @property
     def checked_files(self) -> list[Path]:
-        """The files whose checksums stand for it in the provenance.
+        """The files whose checksums identify it in the provenance.
 
-        A HATS catalogue is known by its properties; of a folder of files none is read for that.
+        A HATS catalogue is identified by its properties; the files of a folder are not read.
         """
         if is_hats(self.path):
             return sorted(hats_folder(self.path).glob("*.properties"))[:1]
         return list(self.files) if self.is_one_file else []
 
     def table(self) -> Table:
-        """Give a table with its columns and no rows."""
+        """Return a table with its columns and no rows."""
         return Table(self.schema.empty_table())
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[Table]:
@@ -73,7 +73,7 @@ class Source:
                 yield table
 
     def count_rows(self) -> int | None:
-        """Count its rows; None where a file would have to be read for that."""
+        """Count its rows; None if a file would have to be read for that."""
         if self.n_rows is not None:
             return self.n_rows
         counts = [count_rows(file) for file in self.files]
@@ -82,7 +82,7 @@ class Source:
 
 
 def open_source(catalog: str | Path) -> Source:
-    """Look at a file, a folder of Parquet files, or a HATS catalogue (``hats://``).
+    """Inspect a file, a folder of Parquet files, or a HATS catalogue (``hats://``).
 
     Examples
     --------
@@ -105,7 +105,7 @@ def open_source(catalog: str | Path) -> Source:
 
 
 def count_rows(file: Path) -> int | None:
-    """Count the rows of a file from its header; None where that does not hold their number."""
+    """Count the rows of a file from its header; None if the header does not contain it."""
     found = format_of(file)
     if found == "parquet":
         import pyarrow.parquet as pq
@@ -119,7 +119,7 @@ def count_rows(file: Path) -> int | None:
 
 
 def files_in(inputs: Iterable[str | Path]) -> Iterator[Path]:
-    """Name the files that are meant: folders stand for their Parquet files, sorted by name."""
+    """List the files of inputs; a folder stands for its Parquet files, sorted by name."""
     for path in map(Path, inputs):
         if not path.is_dir():
             yield path
@@ -132,26 +132,26 @@ def files_in(inputs: Iterable[str | Path]) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows that were read already, and the number of their batch within the file."""
+    """Rows that were already read, and the number of their batch within the file."""
 
     place: int
     rows: pa.RecordBatch
 
     def tables(self) -> Iterator[tuple[int, Table]]:
-        """Give the rows with the number of their batch."""
+        """Yield the rows with the number of their batch."""
         yield self.place, Table(pa.Table.from_batches([self.rows]))
 
 
 @dataclass(frozen=True)
 class Part:
-    """Consecutive rows of a file, which whoever works on them reads.
+    """Consecutive rows of a file, to be read by the worker that processes them.
 
     Parameters
     ----------
     path : str
         The file, by a name that every worker can open.
     start : int
-        First row; a batch of the whole file begins there.
+        First row, at the beginning of a batch of the whole file.
     rows : int, optional
         None for all rows of a file that can only be read from its beginning.
     """
@@ -161,7 +161,7 @@ class Part:
     rows: int | None = None
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Table]]:
-        """Read the rows in the batches of the whole file; no rows give no batch."""
+        """Read the rows in the batches of the whole file; without rows there is no batch."""
         scan = open_scan(self.path, columns=columns, batch_rows=BATCH_ROWS)
         if self.rows is not None:
             own = Scan(scan.schema, _batches(self, scan.schema))
@@ -171,7 +171,7 @@ class Part:
 
 
 def read_in_batches(file: Path) -> Iterator[Batch]:
-    """Read a file from its beginning to its end."""
+    """Read a file from beginning to end."""
     for place, rows in enumerate(open_scan(file, batch_rows=BATCH_ROWS).batches):
         yield Batch(place, rows)
 
@@ -185,7 +185,7 @@ def plan_parts(inputs: Iterable[str | Path], *, part_rows: int = Run.part_rows) 
         Tables of any format, or folders of Parquet files (taken in the order of their names).
         Only Parquet files are cut; any other file is one part.
     part_rows : int
-        A part ends with the first row group that makes it so large.
+        A part ends with the row group that makes it this large.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def _cut(path: Path, part_rows: int) -> Iterator[Part]:
         return
     start, total = 0, ends[-1] if ends else 0
     for end in ends:
-        # Up to the end of a batch: parts have the batches, and so the draws, of the whole file.
+        # At the end of a batch, so that parts have the batches, and the draws, of the whole file.
         edge = min(-(-end // BATCH_ROWS) * BATCH_ROWS, total)
         if edge - start >= part_rows or end == total:
             if edge > start:
@@ -218,7 +218,7 @@ def _cut(path: Path, part_rows: int) -> Iterator[Part]:
 
 
 def _group_ends(path: Path) -> list[int] | None:
-    """Row after the last of each row group; None where the file cannot be cut."""
+    """Return the end of each row group, in rows; None if the file cannot be divided."""
     if format_of(path) != "parquet":
         return None
     import pyarrow.parquet as pq
@@ -244,7 +244,7 @@ def _batches(part: Part, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _groups(file: Any, part: Part) -> tuple[int, list[int]]:
-    """Row groups that hold rows of a part, and the first row of the first of them."""
+    """Return the first row of the row groups with rows of a part, and these row groups."""
     sizes = _sizes(file)
     starts = [0, *accumulate(sizes)]
     stop = part.start + (part.rows or 0)
@@ -253,7 +253,7 @@ def _groups(file: Any, part: Part) -> tuple[int, list[int]]:
 
 
 def _recut(batches: Iterable[pa.RecordBatch], skip: int, rows: int) -> Iterator[pa.RecordBatch]:
-    """Leave `skip` rows out, then give `rows` rows in batches of BATCH_ROWS."""
+    """Skip `skip` rows, then yield `rows` rows in batches of BATCH_ROWS."""
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
@@ -270,14 +270,14 @@ def _recut(batches: Iterable[pa.RecordBatch], skip: int, rows: int) -> Iterator[
 
 
 def common_schema(files: Sequence[str | Path]) -> pa.Schema:
-    """Give the schema that all files share; CatalogError names the first that differs."""
+    """Return the schema of all files; CatalogError names the first file that differs."""
     if not files:
         raise CatalogError("no input files; name at least one")
     first = open_scan(files[0]).schema
     for path in files[1:]:
         if not open_scan(path).schema.equals(first):
             raise CatalogError(
-                f"{path}: its columns are not those of {files[0]}; files that are scored together "
-                "need the same columns and types, in the same order"
+                f"{path}: its columns are not those of {files[0]}; files in one folder need "
+                "the same columns and types, in the same order"
             )
     return first

@@ -1,8 +1,8 @@
-"""What is finished of a long job, in a folder beside its output: one run at a time, one job.
+"""The finished parts of a long job, in a folder next to its output.
 
-`OUT.skyfill-parts` holds `job.json` (what the result depends on, and where it comes from), `lock`,
-and `parts`, a folder of finished parts. A kill leaves them, and the same command with --resume
-takes them up again. A job whose folder has no `parts` left was published before it was killed.
+`OUT.skyfill-parts` contains `job.json` (what the result depends on, and its provenance), `lock`
+(one run at a time) and `parts`, the folder of finished parts. They survive a kill, and the same
+command with --resume uses them. Without `parts`, the output was in place when the run was killed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _JOB = "job.json"
 
 @dataclass(frozen=True)
 class Done:
-    """What is finished: rows, and whatever else was counted."""
+    """What a job has processed: its rows, and other counts."""
 
     rows: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -42,15 +42,15 @@ class Done:
 
 @dataclass(frozen=True)
 class JobFolder:
-    """The folder of a job that this process owns; `open_job` makes it.
+    """The folder of a job that this process has locked; see `open_job`.
 
     Attributes
     ----------
     path : Path
     provenance : any
-        That of the run that began the work, as JSON has it.
+        That of the first run, as decoded JSON.
     done : Done or None
-        What the finished job holds, if it was finished when its run was killed.
+        The totals, if all parts were finished when an earlier run was killed.
     """
 
     path: Path
@@ -64,23 +64,23 @@ class JobFolder:
 
     @property
     def is_published(self) -> bool:
-        """Whether the output was in place already when the run was killed."""
+        """Whether the output was already in place when an earlier run was killed."""
         return self.done is not None and not self.parts.exists()
 
     def describe(self, schema: pa.Schema) -> pa.Schema:
-        """Give the schema of the output: normalized, with the provenance."""
+        """Return the schema of the output: normalized, with the provenance."""
         schema = normalized_schema(schema)
         if self.provenance is None:
             return schema
         return schema.with_metadata(with_facts(schema, {PROVENANCE_KEY: self.provenance}))
 
     def finish(self, done: Done) -> None:
-        """Note that all parts are there; what is left is to put the output in place."""
+        """Record that all parts are finished; only the output remains to be put in place."""
         _write_json(self.path / _JOB, _read_json(self.path / _JOB) | {"done": vars(done)})
 
 
 def folder_of(output: str | Path) -> Path:
-    """Name the folder that holds the parts of an output.
+    """Return the folder for the parts of an output.
 
     Examples
     --------
@@ -100,20 +100,20 @@ def open_job(
     resume: bool = False,
     keep: bool = False,
 ) -> Iterator[JobFolder]:
-    """Own the folder of a job until its output is in place, which is to happen inside.
+    """Lock the folder of a job until the output is in place, which must happen in the context.
 
     Parameters
     ----------
     output : path
     facts : mapping
-        Whatever the result depends on, as JSON; parts of another job are refused.
+        Everything the result depends on, as JSON; parts of another job are refused.
     provenance : any
-        Kept for the output, so that a run that is taken up again writes the same one.
+        As JSON; a resumed run keeps that of the first run.
     resume : bool
-        Go on with the parts that are there; otherwise they are removed.
+        Use the parts that are already there; otherwise they are deleted.
     keep : bool
-        Whether finished parts stay after an error also where `resume` is not set. An interrupt
-        or a kill always leaves what is finished.
+        Keep finished parts after an error even if `resume` is not set. They are always kept after
+        an interrupt or a kill.
     """
     folder = folder_of(output)
     if not folder.parent.is_dir():
@@ -138,13 +138,13 @@ def open_job(
                 shutil.rmtree(folder)
             raise
         if (folder / "parts").exists():
-            # In one step: a kill while files are being removed must not look like work left.
+            # In one step, so that a kill during the removal does not look like unfinished work.
             (folder / "parts").rename(folder / "done")
         shutil.rmtree(folder)
 
 
 def _begin(folder: Path, job: dict[str, Any], resume: bool) -> dict[str, Any]:
-    """Take up the job that is there, or begin one; whatever is not of it goes."""
+    """Continue the job that is there, or start a new one; remove everything else."""
     then = _read_json(folder / _JOB) if resume and (folder / _JOB).exists() else None
     if then is not None:
         _check_same(job, then, folder)
@@ -165,14 +165,14 @@ def _begin(folder: Path, job: dict[str, Any], resume: bool) -> dict[str, Any]:
 
 
 def _check_same(now: Mapping[str, Any], then: Mapping[str, Any], folder: Path) -> None:
-    """Refuse parts of another job; the error says in what it differs."""
+    """Refuse parts of another job, and name what differs."""
     old, new = then.get("facts") or {}, now["facts"]
     differs = sorted(key for key in {*old, *new} if old.get(key) != new.get(key))
     if then.get("layout") != LAYOUT or differs:
         what = ", ".join(differs) or "layout"
         raise CatalogError(
             f"{folder}: these parts belong to another run (it differs in: {what}); repeat that "
-            "command, or run without --resume to start anew"
+            "command, or run without --resume to start again"
         )
 
 
@@ -187,10 +187,10 @@ def _write_json(path: Path, job: Mapping[str, Any]) -> None:
 
 
 def _lock(stream: IO[bytes], output: str | Path) -> None:
-    """Refuse to work twice on one output; the lock ends with the process, however it ends."""
+    """Refuse a second run on the same output; the lock ends with the process."""
     try:
         import fcntl
-    except ImportError:  # pragma: no cover - there are none on Windows
+    except ImportError:  # pragma: no cover - Windows has no such locks
         return
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -199,11 +199,11 @@ def _lock(stream: IO[bytes], output: str | Path) -> None:
 
 
 def versions() -> str:
-    """Name what the bytes of a result depend on, apart from its inputs."""
+    """Describe the software that the bytes of a result depend on."""
     return f"skyfill {__version__}, pyarrow {pa.__version__}, {platform.machine()}"
 
 
 def identify(files: Iterable[str | Path]) -> list[list[Any]]:
-    """Say which files a job reads, without reading them: name, size and time of each."""
+    """Identify files without reading them: by name, size and modification time."""
     stats = {str(Path(file).resolve()): Path(file).stat() for file in files}
     return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats.items()]

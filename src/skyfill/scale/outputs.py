@@ -1,9 +1,10 @@
-"""What becomes of finished parts: one file of any format, or a folder of Parquet files."""
+"""Outputs made of finished parts: one file of any format, or a folder of Parquet files."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -12,21 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyfill.catalog import Table, open_scan, open_writer, read_table
 from skyfill.catalog.table_files import conforming
 from skyfill.errors import CatalogError
+from skyfill.model.results import CLASS, OUTLIER, filled_columns
 from skyfill.scale.driver import Output, Run, Task, run_job
 from skyfill.scale.job_folder import Done, JobFolder
 from skyfill.scale.parquet_join import JoinedFile, write_groups
 from skyfill.scale.workers import alone
 
-# What else to count in a part, a Parquet file.
+# Takes a part (a Parquet file) and returns counts of what it contains.
 Count = Callable[[Path], Mapping[str, int]]
 
 
 def part_name(index: int) -> str:
-    """Name of the file of a part; names sort in the order of rows.
+    """Return the file name of a part; names sort in the order of rows.
 
     Examples
     --------
@@ -37,42 +40,42 @@ def part_name(index: int) -> str:
 
 
 class FolderOutput:
-    """A new folder that holds the parts as they are."""
+    """A new folder that contains the parts as they are."""
 
     def __init__(self, path: Path, count: Count) -> None:
         self.path, self._count = path, count
 
     def check(self) -> None:
-        """Fail where there is something of that name."""
+        """Refuse a path that already exists."""
         if self.path.exists():
             raise CatalogError(f"{self.path}: exists; choose another folder, or remove it")
 
     def add(self, part: Path) -> Mapping[str, int]:
-        """Count what is in a part."""
+        """Count the contents of a part."""
         with _reading(part):
             return {"rows": count_rows_of(part), **self._count(part)}
 
     def publish(self, folder: JobFolder) -> None:
-        """Let the folder of the parts be the output."""
+        """Rename the folder of the parts to the output."""
         for left in folder.parts.glob(".*"):
             left.unlink()
         os.replace(folder.parts, self.path)
 
 
 class FileOutput:
-    """One file with the rows of all parts, in their order.
+    """One file with the rows of all parts, in order.
 
-    Parquet files are joined while later parts are made; other formats are written at the end.
+    A Parquet file grows while later parts are being made; other formats are written at the end.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, count: Count, folder: JobFolder) -> None:
+    def __init__(self, schema: pa.Schema, folder: JobFolder, path: Path, count: Count) -> None:
         self.path, self._schema, self._count = path, schema, count
         self._parts: list[Path] = []
         is_parquet = path.suffix.lower() in (".parquet", ".parq", ".pq")
         self._joined = JoinedFile(folder.path / "joined") if is_parquet else None
 
     def check(self) -> None:
-        """Fail where the format, the folder or a column would fail at the end."""
+        """Refuse, before any work, a format, folder or column that could not be written."""
         try:
             with open_writer(self.path, self._schema):
                 raise _EnoughError
@@ -87,7 +90,7 @@ class FileOutput:
             return {"rows": rows, **self._count(part)}
 
     def publish(self, folder: JobFolder) -> None:
-        """Put the rows in place: as they are, or converted to the format that was asked for."""
+        """Put the joined file in place, or write the rows in the requested format."""
         if self._joined is None:
             with open_writer(self.path, self._schema) as writer:
                 for part in self._parts:
@@ -102,7 +105,7 @@ class FileOutput:
 
 
 class _EnoughError(Exception):
-    """Leaves a writer before anything is written."""
+    """Raised to leave a writer before anything is written."""
 
 
 def count_rows_of(part: Path) -> int:
@@ -120,8 +123,26 @@ def _reading(part: Path) -> Iterator[None]:
         raise
     except Exception as error:
         raise CatalogError(
-            f"{part}: the part is damaged ({error}); run without --resume to start anew"
+            f"{part}: the part is damaged ({error}); run without --resume to start again"
         ) from error
+
+
+def count_results(part: Path, columns: pa.Schema) -> dict[str, int]:
+    """Count filled cells, classes and outliers in a Parquet file with these columns."""
+    import pyarrow.parquet as pq
+
+    counts: Counter[str] = Counter()
+    names, metadata = filled_columns(Table(columns.empty_table())), pq.read_metadata(part)
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        cells = (group.column(i) for i in range(group.num_columns))
+        nulls = [c.statistics.null_count for c in cells if c.path_in_schema in names]
+        counts["filled"] += group.num_rows * len(nulls) - sum(nulls)
+    if CLASS in columns.names and OUTLIER in columns.names:
+        table = pq.read_table(part, columns=[CLASS, OUTLIER], partitioning=None)
+        for item in pc.value_counts(table.column(CLASS)).to_pylist():
+            counts[f"class.{item['values']}"] = item["counts"]
+        counts["outliers"] = pc.sum(table.column(OUTLIER)).as_py() or 0
+    return dict(counts)
 
 
 def write_tables(
@@ -133,18 +154,18 @@ def write_tables(
     columns: pa.Schema,
     count: Callable[[Table], Mapping[str, int]],
 ) -> Done:
-    """Write tables to one file, as they are made one after the other in this thread.
+    """Write tables to one file; they are made in this thread, one after another.
 
     Parameters
     ----------
     run, facts, output
         As in `run_job`.
     tables : callable
-        Takes the number of rows that an earlier run finished, gives the tables with all others.
+        Takes the number of rows that an earlier run finished; returns the tables of the others.
     columns : pyarrow.Schema
         Of every table.
     count : callable
-        What to count in a table.
+        Takes a table and returns counts of what it contains.
     """
 
     def prepare(folder: JobFolder) -> tuple[Output, Iterable[Task]]:
@@ -154,7 +175,7 @@ def write_tables(
         made = enumerate((conforming(table.arrow, schema) for table in rest), len(finished))
         tasks = (Task(part_name(i), partial(write_groups, [rows], schema)) for i, rows in made)
         done = (Task(part.name, Path.touch) for part in finished)
-        return FileOutput(output, schema, counted, folder), chain(done, tasks)
+        return FileOutput(schema, folder, output, counted), chain(done, tasks)
 
     def counted(part: Path) -> Mapping[str, int]:
         return count(read_table(part))

@@ -1,8 +1,8 @@
 """Parquet files joined without being read: row groups are copied, footers are merged.
 
-A Parquet file ends with a record (Thrift, compact protocol) that says where the pages of each
-row group begin. Here the bytes of row groups are copied behind one another, and the offsets in
-their records are moved.
+A Parquet file ends with a footer (Thrift, compact protocol) that states where the pages of each
+row group begin. Here the bytes of row groups are copied one after another, and the offsets in the
+footer are shifted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Record = dict[int, tuple[int, Any]]
 
 
 def write_groups(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
-    """Write tables as the row groups of a file; each is encoded on its own."""
+    """Write tables as the row groups of a file, each encoded independently."""
     import pyarrow.parquet as pq
 
     with pq.ParquetWriter(path, schema, **writer_options(schema)) as writer:
@@ -41,14 +41,14 @@ def write_groups(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) -> N
 
 
 def writer_options(schema: pa.Schema) -> dict[str, Any]:
-    """Choose how pyarrow encodes: measured numbers hardly repeat, a dictionary would only cost."""
+    """Choose the encoding: measured values rarely repeat, so a dictionary only costs time."""
     kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer)
     repeated = [field.name for field in schema if any(is_kind(field.type) for is_kind in kinds)]
     return {"use_dictionary": repeated or False}
 
 
 class JoinedFile:
-    """A file that grows by the row groups of others, which `write_groups` has written.
+    """A file to which the row groups of other files, from `write_groups`, are appended.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class JoinedFile:
         self._groups: list[Record] = []
 
     def add(self, part: Path) -> int:
-        """Append the row groups of a file; give its number of rows."""
+        """Append the row groups of a file; return its number of rows."""
         with open(part, "rb") as source:
             end, footer = _footer(source)
             groups = footer[_GROUPS][1][1]
@@ -83,11 +83,11 @@ class JoinedFile:
         return sum(group[_GROUP_ROWS][1] for group in groups)
 
     def close(self, schema: pa.Schema) -> None:
-        """Write the end of the file; when this returns all of it is on the disk."""
+        """Write the footer; when this returns, the whole file is on the disk."""
         whole = _empty_footer(schema)
         for ordinal, group in enumerate(self._groups):
             if _ORDINAL in group:
-                # The format has 16 bits for it; beyond them it is left out, as it may be.
+                # An optional field of 16 bits; larger numbers are left out.
                 group[_ORDINAL] = (group[_ORDINAL][0], ordinal)
                 if ordinal >= 1 << 15:
                     del group[_ORDINAL]
@@ -102,7 +102,7 @@ class JoinedFile:
 
 
 def _footer(source: IO[bytes]) -> tuple[int, Record]:
-    """Give where the footer of a file begins, and what it says."""
+    """Return the position of the footer of a file, and its fields."""
     end = max(source.seek(0, os.SEEK_END) - 8, 0)
     source.seek(end)
     size, magic = source.read(4), source.read(4)
@@ -114,7 +114,7 @@ def _footer(source: IO[bytes]) -> tuple[int, Record]:
 
 
 def _empty_footer(schema: pa.Schema) -> Record:
-    """Give the footer of a file with this schema and no rows."""
+    """Return the footer of a file with this schema and no rows."""
     import pyarrow.parquet as pq
 
     sink = io.BytesIO()

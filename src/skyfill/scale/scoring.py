@@ -1,8 +1,7 @@
-"""Catalogues through a model: filled or classified, whatever they are and wherever it happens."""
+"""Filling and classifying catalogues: files, folders and HATS catalogues, on any workers."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -12,34 +11,33 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skyfill.catalog import Role, Schema, Table
 from skyfill.catalog.table_files import conforming
 from skyfill.classify.prior import estimate_prior
 from skyfill.errors import CatalogError, ModelError, SkyfillError
 from skyfill.model import Model, cells_of, load_model, scorer_of
-from skyfill.model.results import CLASS, OUTLIER, before_name, filled_columns
+from skyfill.model.results import before_name
 from skyfill.scale import inputs
 from skyfill.scale.driver import Output, Run, Task, run_job
 from skyfill.scale.hats import HatsOutput, is_hats, open_hats, stored_schema
 from skyfill.scale.inputs import Batch, Part, Source, open_source
 from skyfill.scale.job_folder import Done, JobFolder, identify
-from skyfill.scale.outputs import FileOutput, FolderOutput, part_name
+from skyfill.scale.outputs import FileOutput, FolderOutput, count_results, part_name
 from skyfill.scale.parquet_join import write_groups
 
-# Rows from which the shares of the classes in a catalogue are estimated.
+# Rows from which the class shares of a catalogue are estimated.
 PRIOR_ROWS = 200_000
 
 
 class Work(Protocol):
-    """What a model does to the rows of a batch, which stay in their order.
+    """What a model does to the rows of a batch, whose order is kept.
 
-    `skyfill.model.Filling` and `skyfill.model.Scoring` are such works.
+    Either `skyfill.model.Filling` or `skyfill.model.Scoring`.
     """
 
     def apply(self, model: Model, table: Table, place: int) -> Table:
-        """Score the rows of a batch; `place` is the number of the batch within its file."""
+        """Process a batch; `place` is its number within the file."""
 
 
 def apply_model(
@@ -58,13 +56,13 @@ def apply_model(
     work : Work
         `Filling` or `Scoring`.
     model : Model or path
-        On a cluster the path of a model file that every worker can read.
+        On a cluster, the path of a model file that every worker can read.
     catalog : path
         A table file of any format, a folder of Parquet files with the same columns, or a HATS
         catalogue (``hats://FOLDER``).
     output : path
-        A table file, with the rows in the order of the catalogue. If the name has no extension, a
-        new folder of Parquet files: for a folder, or on a cluster. A HATS catalogue for a HATS
+        A table file, with the rows in the order of the catalogue. For a folder, or on a cluster, a
+        name without extension is a new folder of Parquet files. For a HATS catalogue, a HATS
         catalogue.
     rules : Schema, optional
         Roles, units and sentinels to apply to the catalogue first.
@@ -73,8 +71,8 @@ def apply_model(
     Returns
     -------
     Done
-        `rows`, and `counts`: of the cells that were ``filled``, or of the objects of each class
-        (``class.<name>``) and of the ``outliers``.
+        `rows`, and `counts` of ``filled`` cells, or of each class (``class.<name>``) and of
+        ``outliers``.
     """
     run = run or Run()
     if is_hats(catalog) != is_hats(output):
@@ -89,37 +87,27 @@ def apply_model(
         if is_hats(catalog):
             facts = recipe.facts(source, run, "partitions")
             return _hats_output(recipe, catalog, output).write(run, workers, facts)
-        items: Iterable[Batch | Part] = inputs.plan_parts(source.files, part_rows=run.part_rows)
-        facts = recipe.facts(source, run, f"about {run.part_rows} rows")
-        is_streamed = source.is_one_file and not workers.are_remote
-        if is_streamed:
-            # Whatever its format and its row groups, all cores get rows at once.
-            items = inputs.read_in_batches(source.files[0])
-            facts = recipe.facts(source, run, f"{inputs.BATCH_ROWS} rows")
-        # Fails here, before any work, where columns, units or the model do not fit.
+        # Raises an error here, before any work, if columns, units and model do not fit.
         columns = recipe.schema(inputs.common_schema(source.files))
-        as_folder = not Path(output).suffix and not is_streamed
-        prepare = partial(_prepare, recipe, items, columns, Path(output), as_folder)
+        is_streamed = source.is_one_file and not workers.are_remote
+        parts = f"{inputs.BATCH_ROWS} rows" if is_streamed else f"about {run.part_rows} rows"
+
+        def prepare(folder: JobFolder) -> tuple[Output, Iterable[Task]]:
+            schema = folder.describe(columns)
+            items: Iterable[Batch | Part] = (
+                # All cores get rows at once, whatever the format and the row groups.
+                inputs.read_in_batches(source.files[0])
+                if is_streamed
+                else inputs.plan_parts(source.files, part_rows=run.part_rows)
+            )
+            make = (partial(_write_part, recipe, item, schema) for item in items)
+            tasks = (Task(part_name(i), each) for i, each in enumerate(make))
+            as_file = is_streamed or Path(output).suffix
+            kind = partial(FileOutput, schema, folder) if as_file else FolderOutput
+            return kind(Path(output), partial(count_results, columns=columns)), tasks
+
+        facts = recipe.facts(source, run, parts)
         return run_job(run, workers, facts, output, prepare, keep=not is_streamed)
-
-
-def _prepare(
-    recipe: Recipe,
-    items: Iterable[Batch | Part],
-    columns: pa.Schema,
-    path: Path,
-    as_folder: bool,
-    folder: JobFolder,
-) -> tuple[Output, Iterable[Task]]:
-    schema = folder.describe(columns)
-    tasks = (
-        Task(part_name(i), partial(_write_part, recipe, item, schema))
-        for i, item in enumerate(items)
-    )
-    count = partial(count_results, columns=columns)
-    if as_folder:
-        return FolderOutput(path, count), tasks
-    return FileOutput(path, schema, count, folder), tasks
 
 
 def _write_part(recipe: Recipe, item: Batch | Part, schema: pa.Schema, path: Path) -> None:
@@ -127,35 +115,17 @@ def _write_part(recipe: Recipe, item: Batch | Part, schema: pa.Schema, path: Pat
     write_groups((conforming(table.arrow, schema) for table in done), schema, path)
 
 
-def count_results(part: Path, columns: pa.Schema) -> dict[str, int]:
-    """Count filled cells, classes and outliers in a Parquet file whose columns are described."""
-    import pyarrow.parquet as pq
-
-    counts: Counter[str] = Counter()
-    names, metadata = filled_columns(Table(columns.empty_table())), pq.read_metadata(part)
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        cells = (group.column(i) for i in range(group.num_columns))
-        nulls = [c.statistics.null_count for c in cells if c.path_in_schema in names]
-        counts["filled"] += group.num_rows * len(nulls) - sum(nulls)
-    if CLASS in columns.names and OUTLIER in columns.names:
-        table = pq.read_table(part, columns=[CLASS, OUTLIER], partitioning=None)
-        for item in pc.value_counts(table.column(CLASS)).to_pylist():
-            counts[f"class.{item['values']}"] = item["counts"]
-        counts["outliers"] = pc.sum(table.column(OUTLIER)).as_py() or 0
-    return dict(counts)
-
-
 @dataclass(frozen=True)
 class Recipe:
-    """What every worker must know to score rows.
+    """What every worker needs to process rows.
 
     Parameters
     ----------
     work : Work
     model : Model or str
-        Where workers are remote, the path of its file by a name that every worker can open.
+        For remote workers, the path of its file by a name that every worker can open.
     identifier : str
-        Of the model; a worker that finds another model under that path refuses to work.
+        Of the model; a worker that finds a different model in the file refuses to work.
     rules : Schema
         Roles, units and sentinels to apply first.
     """
@@ -169,7 +139,7 @@ class Recipe:
     def of(
         cls, work: Work, model: Model | str | Path, rules: Schema, *, are_remote: bool = False
     ) -> Self:
-        """Describe what is done; the model is loaded once, for its identifier."""
+        """Make a recipe; the model is loaded once, for its identifier."""
         if isinstance(model, Model):
             if are_remote:
                 raise SkyfillError("workers of a cluster read the model from a file; give its path")
@@ -179,18 +149,18 @@ class Recipe:
         return cls(work, path if are_remote else loaded, loaded.identifier, rules)
 
     def load(self) -> Model:
-        """Give the model; a process reads its file once, however many parts it works on."""
+        """Return the model; each process reads the file only once."""
         if isinstance(self.model, Model):
             return self.model
         with _LOADING:
             return _load(self.model, self.identifier)
 
     def __call__(self, table: Table, place: int) -> Table:
-        """Score rows."""
+        """Process rows."""
         return self.work.apply(self.load(), self.rules.apply(table), place)
 
     def facts(self, source: Source, run: Run, parts: str) -> dict[str, Any]:
-        """Say what the result depends on; a file is known by its checksum where that was taken."""
+        """Return what the result depends on; a file is identified by its checksum if known."""
         made = run.provenance
         known = made.checksums if made and source.is_one_file else ()
         return {
@@ -202,7 +172,7 @@ class Recipe:
         }
 
     def schema(self, columns: pa.Schema) -> pa.Schema:
-        """Columns of the result for given columns of the input."""
+        """Return the columns of the result for given columns of the input."""
         return self(Table(columns.empty_table()), 0).arrow.schema
 
 
@@ -221,7 +191,7 @@ def _load(path: str, identifier: str) -> Model:
 
 
 def absent_features(model: Model, source: Source) -> list[str]:
-    """Name the features of a model that a catalogue lacks; CatalogError where it lacks all."""
+    """List the features of a model that a catalogue lacks; CatalogError if it lacks all."""
     absent = [name for name in model.names if name not in source.schema.names]
     if len(absent) == len(model.names):
         raise CatalogError(
@@ -234,7 +204,7 @@ def absent_features(model: Model, source: Source) -> list[str]:
 def estimate_field_prior(
     model: Model, source: Source, rules: Schema | None = None
 ) -> tuple[float, ...]:
-    """Estimate the shares of the classes in a catalogue, in the order of the model's classes.
+    """Estimate the class shares of a catalogue, in the order of the model's classes.
 
     By EM (Saerens et al. 2002) over the first 200,000 rows.
     """
@@ -249,11 +219,11 @@ def estimate_field_prior(
 
 
 def _hats_output(recipe: Recipe, catalog: str | Path, output: str | Path) -> HatsOutput:
-    """Score every partition of a HATS catalogue and of its margin.
+    """Process every partition of a HATS catalogue and of its margin.
 
-    Columns that the work does not touch stay as they are, NaN and null included. In the columns
-    that it uses both are gaps. The place of a partition is the number of its HEALPix pixel, so
-    draws do not depend on the partitions that are beside it.
+    Columns that the work does not change are left as they are, including NaN and null; in the
+    columns that it uses, both are gaps. The place of a partition is the number of its HEALPix
+    pixel, so draws do not depend on other partitions.
     """
     opened = open_hats(catalog)
     stored = stored_schema(opened)
@@ -273,7 +243,7 @@ def _hats_output(recipe: Recipe, catalog: str | Path, output: str | Path) -> Hat
 
 
 def score_frame(frame: Any, pixel: Any, recipe: Recipe, known: pa.Schema) -> Any:
-    """Score one partition, which may be empty: a frame with the same index in the same order."""
+    """Process one partition, which may be empty; return a frame with the same index."""
     import pandas as pd
 
     table = recipe.rules.apply(_as_table(frame, known))
@@ -292,14 +262,14 @@ def score_frame(frame: Any, pixel: Any, recipe: Recipe, known: pa.Schema) -> Any
 
 
 def _as_table(frame: Any, known: pa.Schema) -> Table:
-    """Take columns from a frame, with what is known about them."""
+    """Convert columns of a frame to a table with their metadata."""
     arrow = pa.Table.from_pandas(frame[known.names], preserve_index=False)
     fields = [f.with_metadata(known.field(f.name).metadata) for f in arrow.schema]
     return Table.from_arrow(pa.Table.from_arrays(arrow.columns, schema=pa.schema(fields)))
 
 
 def _touched(model: Model, table: Table, done: Table) -> set[str]:
-    """Name the columns that the work may have changed, the same for every partition."""
+    """List the columns that the work may have changed, the same for every partition."""
     new = set(done.names) - set(table.names)
     reasons = {n for n in done.names_with(Role.REASON) if done.info(n).of in model.names}
     moved = {name for name in done.names if before_name(name) in new}

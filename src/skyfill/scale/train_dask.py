@@ -43,8 +43,7 @@ def train_on_dask(
 
     Components, shrinkage, margins, calibration and the starts of EM are learned here, from random
     rows. The parameters then come from all rows: workers keep their parts in memory, take the
-    expected moments, and add them in a tree whose shape depends on nothing but the number of
-    parts.
+    expected moments, and add them in a tree whose shape depends only on the number of parts.
 
     Parameters
     ----------
@@ -57,7 +56,7 @@ def train_on_dask(
     rules : Schema, optional
         Roles, units and sentinels to apply first.
     sample_rows : int
-        About how many random rows are taken.
+        Approximate number of random rows.
     steps : Steps, optional
         As in `train_file`.
     **options
@@ -71,7 +70,7 @@ def train_on_dask(
         parts = plan_parts(files)
         sample = take_sample(client, parts, list(names), rules=rules, rows=sample_rows, seed=seed)
         model, learned = train(sample, names, **options)
-        steps.tell(f"a start learned from {len(sample):,} rows")
+        steps.report(f"a start learned from {len(sample):,} rows")
         held = hold_parts(client, parts, model, rules)
         return refine_on_dask(client, held, model, learned.plan, watch=steps.watch, **how)
 

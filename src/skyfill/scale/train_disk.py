@@ -1,8 +1,7 @@
-"""Learning from a file that does not fit into memory: its numbers lie on disk, EM reads blocks.
+"""Learning from a file larger than memory: its numbers are on disk, and EM reads them in blocks.
 
-Here and on a cluster the sums of every step of EM can be kept as files. A run that is taken up
-again takes the same steps from the same start; those whose sums are there need no pass over the
-rows.
+Here and on a cluster, the sums of each EM step can be kept as files. A resumed run takes the same
+steps from the same start, and steps whose sums are there need no pass over the rows.
 """
 
 from __future__ import annotations
@@ -37,30 +36,29 @@ from skyfill.network.moments import Moments
 from skyfill.threads import map_threads, one_blas_thread
 
 Array = NDArray[np.float64]
-# Rows from which plan, calibration and starts come; all rows give margins and parameters.
+# Rows of the sample for plan, calibration and starts; margins and parameters come from all rows.
 SAMPLE_ROWS = 50_000
-# A multiple of the rows that a kernel takes at once: then the sums are those of one table, bit
-# for bit.
+# A multiple of the rows that a kernel takes at once, so that sums are bit for bit those of a table.
 BLOCK_ROWS = 64 * ROWS_AT_ONCE
 
 
 @dataclass(frozen=True)
 class Steps:
-    """What happens at each step of EM.
+    """Progress of EM, and its finished steps.
 
     Parameters
     ----------
-    tell : callable
-        Called with a few words about each stage and before each step.
+    report : callable
+        Called with a short description of each stage and each step.
     folder : path, optional
-        Where the sums of finished steps are kept, and taken from.
+        Where the sums of finished steps are kept.
     """
 
-    tell: Callable[[str], None] = lambda what: None
+    report: Callable[[str], None] = lambda what: None
     folder: Path | None = None
 
     def watch(self, expect: Expect, fit: int, n_fits: int) -> Expect:
-        """Make the E-steps of a fit tell their number, be kept, and not be taken twice.
+        """Wrap the E-step of a fit: report its number, and keep its sums.
 
         Examples
         --------
@@ -73,11 +71,11 @@ class Steps:
 
         def step(mixture: Mixture) -> Moments:
             number = next(numbers)
-            self.tell(f"fit {fit + 1} of {n_fits}: step {number + 1} of EM")
+            self.report(f"fit {fit + 1} of {n_fits}: step {number + 1} of EM")
             if self.folder is None:
                 return expect(mixture)
             path = self.folder / f"{fit}-{number}.safetensors"
-            if not path.exists():  # a file has its name only when it is whole
+            if not path.exists():  # a file has its name only when it is complete
                 _write(expect(mixture), path)
             return _read(path)
 
@@ -94,7 +92,7 @@ def train_file(
     steps: Steps | None = None,
     **options: Any,
 ) -> Refined:
-    """Learn a model from a file of any size; memory holds one column or a block of rows.
+    """Learn a model from a file of any size; only one column or block of rows is in memory.
 
     The components, the shrinkage, the calibration and the starts of EM are learned from a random
     sample of the rows, the margins and all parameters from all of them. A table of at most
@@ -109,11 +107,11 @@ def train_file(
     rules : Schema, optional
         Roles, units and sentinels to apply first.
     folder : path, optional
-        Where the numbers are kept while EM reads them again and again: 8 bytes per cell. The
-        system's folder for temporary files by default.
+        Where the numbers are kept during EM, 8 bytes per cell; by default the system's folder for
+        temporary files.
     sample_rows : int
     steps : Steps, optional
-        What is told of each stage, and where the sums of finished steps are kept.
+        For progress, and to keep the sums of finished steps.
     options
         Those of `train`: `provenance`, `force`, and the options of `learn_mixture`.
 
@@ -132,16 +130,16 @@ def train_file(
     """
     steps, place = steps or Steps(), Path(folder or tempfile.gettempdir())
     schema, blocks = _numbers(catalog, list(names), rules or Schema())
-    counted = _counted(blocks, lambda rows: steps.tell(f"{rows:,} rows read"))
+    counted = _counted(blocks, lambda rows: steps.report(f"{rows:,} rows read"))
     with write_columns(counted, len(names), place) as columns, one_blas_thread():
         sample = _sample(columns, schema, sample_rows, options.get("rng", 0))
         model, learned = train(sample, names, **options)
-        steps.tell(f"a start learned from {len(sample):,} rows")
+        steps.report(f"a start learned from {len(sample):,} rows")
         if len(sample) == columns.n_rows:
             return Refined(model, learned.plan, len(sample), learned.n_iter, learned.converged)
         make = fit_margin if options.get("margins", True) else identity_margin
         model = with_margins(model, columns, make)
-        steps.tell("margins estimated from all rows")
+        steps.report("margins estimated from all rows")
         how: dict[str, Any] = {k: options[k] for k in ("tol", "max_iter") if k in options}
         how |= {"n_rows": columns.n_rows, "watch": steps.watch}
         return refine(model, partial(expect_columns, columns), learned.plan, **how)
@@ -150,7 +148,7 @@ def train_file(
 def _numbers(
     catalog: str | Path, names: list[str], rules: Schema
 ) -> tuple[pa.Schema, Iterator[Array]]:
-    """Give the schema of the features, and their numbers block by block."""
+    """Return the schema of the features, and their numbers block by block."""
     scan = open_scan(catalog, batch_rows=BLOCK_ROWS)
     empty = rules.apply(Table(scan.schema.empty_table())).select(names)
 
@@ -161,17 +159,17 @@ def _numbers(
     return empty.arrow.schema, blocks()
 
 
-def _counted(blocks: Iterator[Array], tell: Callable[[int], None]) -> Iterator[Array]:
-    """Hand blocks on and tell how many rows there were so far."""
+def _counted(blocks: Iterator[Array], report: Callable[[int], None]) -> Iterator[Array]:
+    """Yield blocks, and report the number of rows so far."""
     n_rows = 0
     for block in blocks:
         yield block
         n_rows += len(block)
-        tell(n_rows)
+        report(n_rows)
 
 
 def _sample(columns: ColumnFiles, schema: pa.Schema, rows: int, seed: Any) -> Table:
-    """Take random rows in the order of the file, with what is known about their columns."""
+    """Take random rows in the order of the file, with the metadata of their columns."""
     places = np.arange(columns.n_rows)
     if columns.n_rows > rows:
         rng = np.random.default_rng(seed if isinstance(seed, int) else None)
@@ -279,7 +277,7 @@ def write_columns(blocks: Iterator[Array], n_columns: int, folder: Path) -> Iter
 def _write(moments: Moments, path: Path) -> None:
     from safetensors.numpy import save
 
-    # The format holds bytes as they lie in memory, in whatever order that is.
+    # The format stores bytes in the order in which they are in memory.
     arrays = {name: np.ascontiguousarray(value) for name, value in asdict(moments).items()}
     with open_atomic(path) as stream:
         stream.write(save(arrays))
@@ -294,5 +292,5 @@ def _read(path: Path) -> Moments:
         return Moments(n=n, loglik=loglik, **found)
     except Exception as error:
         raise CatalogError(
-            f"{path}: the step is damaged ({error}); run without --resume to start anew"
+            f"{path}: the step is damaged ({error}); run without --resume to start again"
         ) from error

@@ -1,4 +1,4 @@
-"""Who does the work: this thread, the threads of this process, or a Dask cluster."""
+"""Workers: the calling thread, the threads of this process, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ SECONDS_TO_CONNECT = 20
 
 @dataclass(frozen=True)
 class Workers:
-    """An executor, as the driver uses it.
+    """An executor, as seen by the driver.
 
     Parameters
     ----------
     submit : callable
-        Takes a function and its arguments, gives a future.
+        Takes a function and its arguments; returns a future.
     ahead : callable
-        How many tasks to submit before waiting for the first of them.
+        Returns the number of tasks to submit before waiting for the first.
     withdraw : callable
-        Takes back a task that has not begun; False where it must be waited for.
+        Takes a future and cancels it; returns False if it has started and must be awaited.
     are_remote : bool
-        Whether tasks run in other processes: what they are given is sent there.
+        Whether tasks run in other processes, to which their arguments are sent.
     """
 
     submit: Callable[..., Any]
@@ -39,7 +39,7 @@ class Workers:
 
 
 def alone() -> Workers:
-    """Work in the calling thread; loops over rows within a task may use all cores."""
+    """Run each task in the calling thread, where loops over rows may use all cores."""
 
     def submit(work: Callable[..., Any], *args: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -54,14 +54,14 @@ def alone() -> Workers:
 
 @contextmanager
 def threads() -> Iterator[Workers]:
-    """Work on all cores of this machine: one task per core, and one more that waits."""
+    """Run one task per core of this machine, with one more waiting."""
     with thread_pool() as pool:
         yield Workers(pool.submit, n_threads, Future.cancel)
 
 
 @contextmanager
 def cluster(scheduler: str | None) -> Iterator[Workers]:
-    """Work on a Dask cluster; see `open_client`."""
+    """Run tasks on a Dask cluster; see `open_client`."""
     with open_client(scheduler) as client:
         from distributed.scheduler import KilledWorker
 
@@ -69,21 +69,21 @@ def cluster(scheduler: str | None) -> Iterator[Workers]:
             return client.submit(work, *args, pure=False)
 
         def ahead() -> int:
-            # A function that runs on a worker cannot be stopped: few are sent at a time, so that
-            # after an error there is little to wait for.
+            # A task that runs on a worker cannot be stopped, so few are sent at a time: after an
+            # error there is little to wait for.
             return max(8, 2 * int(sum(client.nthreads().values())))
 
         try:
             yield Workers(submit, ahead, are_remote=True)
         except KilledWorker as error:
             raise SkyfillError(
-                f"workers died again and again on the same rows ({error}); give them more memory, "
+                f"workers died repeatedly on the same rows ({error}); give them more memory, "
                 "or make the parts smaller"
             ) from None
 
 
 def workers_for(scheduler: str | None) -> Any:
-    """Open the workers that a user asks for: a cluster, or the threads of this process."""
+    """Open the workers for --scheduler: a cluster, or the threads of this process."""
     return threads() if scheduler is None else cluster(scheduler)
 
 
@@ -94,10 +94,10 @@ def open_client(scheduler: str | None = None, *, n_workers: int | None = None) -
     Parameters
     ----------
     scheduler : str, optional
-        Address of a scheduler; ``"local"`` starts processes on this machine and ends them
-        afterwards. None: the client that is already open, otherwise as ``"local"``.
+        Address of a scheduler; ``"local"`` starts processes on this machine and stops them
+        afterwards. None: the client that is already open, or else as ``"local"``.
     n_workers : int, optional
-        Processes of a local cluster; one for each core where not given.
+        Processes of a local cluster; by default one for each core.
 
     Yields
     ------
