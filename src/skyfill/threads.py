@@ -39,6 +39,11 @@ def thread_pool(workers: int | None = None) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers or n_threads(), initializer=_mark_as_worker)
 
 
+def free_threads() -> int:
+    """Count the threads that a loop may use here: one within a pool, else all that are allowed."""
+    return 1 if getattr(_THREAD, "is_worker", False) else n_threads()
+
+
 def _mark_as_worker() -> None:
     _THREAD.is_worker = True
 
@@ -54,7 +59,7 @@ def map_rows(work: Callable[[slice], T], n_rows: int) -> list[T]:
 
 def map_threads(work: Callable[..., T], items: list[slice] | list[int]) -> list[T]:
     """Call `work` for each item on all cores; results in the order of the items."""
-    workers = 1 if getattr(_THREAD, "is_worker", False) else min(n_threads(), len(items))
+    workers = min(free_threads(), len(items))
     if workers <= 1:
         return [work(item) for item in items]
     with thread_pool(workers) as pool:

@@ -14,8 +14,9 @@ from skyfill.catalog.column_info import described
 from skyfill.errors import CatalogError
 from skyfill.scale.driver import Run
 from skyfill.scale.hats import HatsOutput, hats_folder, open_hats, stored_schema
-from skyfill.scale.hats_rule import Asks, OneToOne
+from skyfill.scale.hats_rule import OneToOne
 from skyfill.scale.job_folder import Done, identify
+from skyfill.sky.matching import Asks
 from skyfill.sky.sphere import Rows
 
 # Row counts are compared in cells of this HEALPix order, about 14 arcmin wide.

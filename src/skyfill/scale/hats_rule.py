@@ -9,16 +9,16 @@ left catalogue and its margin. Each partition then gives the matches of the whol
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
 from skyfill.errors import CatalogError
-from skyfill.sky import Flag, Matches, match_positions
+from skyfill.sky import Flag, match_positions
+from skyfill.sky.matching import Asks
 from skyfill.sky.sphere import ROUNDING, Floats, Rows, chord_of_arcsec, unit_vectors
 
-Asks = Literal["left", "right"]
 # Widths of the margins in radii: competing left rows, and the right rows within their reach.
 LEFT_RADII, RIGHT_RADII = 2.0, 3.0
 
@@ -102,7 +102,8 @@ class OneToOne:
         # At equal separation the order of the whole catalogue decides.
         first = np.argsort(ours.healpix, kind="stable")
         second = np.argsort(theirs.healpix, kind="stable")
-        pairs = pair_up(ours.take(first), theirs.take(second), self.radius_arcsec, self.asks)
+        places = (*ours.take(first)[1:], *theirs.take(second)[1:])
+        pairs = match_positions(*places, self.radius_arcsec, asks=self.asks)
         partners, separation = np.full(len(first), -1), np.full(len(first), np.nan)
         n_candidates = np.empty(len(first), np.int64)
         partners[first[pairs.left]] = second[pairs.right]
@@ -131,31 +132,6 @@ class OneToOne:
             f"flag_{self.name}": pa.array(flags, pa.string()),
         }
         return {name: pd.arrays.ArrowExtensionArray(array) for name, array in arrays.items()}
-
-
-def pair_up(left: Places, right: Places, radius_arcsec: float, asks: Asks) -> Matches:
-    """Pair positions one to one: each asking row its nearest, each asked row the closest of those.
-
-    This is `match_positions(keep="symmetric")` with the side that asks given: in a part of a
-    catalogue that side cannot be seen.
-    """
-    ours, theirs = (left.ra_deg, left.dec_deg), (right.ra_deg, right.dec_deg)
-    found = match_positions(*ours, *theirs, radius_arcsec, keep="best")
-    first, second, separation = found.left, found.right, found.separation_arcsec
-    if asks == "left":
-        kept = _closest(first, second, separation)
-    else:
-        back = match_positions(*theirs, *ours, radius_arcsec, keep="best")
-        first, second, separation = back.right, back.left, back.separation_arcsec
-        kept = _closest(second, first, separation)
-    kept = kept[np.argsort(first[kept])]
-    return Matches(first[kept], second[kept], separation[kept], found.n_candidates)
-
-
-def _closest(askers: Rows, asked: Rows, separation: Floats) -> Rows:
-    """Pairs that stay: for each asked row the closest asker, the lowest row of equals."""
-    order = np.lexsort((askers, separation, asked))
-    return order[np.unique(asked[order], return_index=True)[1]]
 
 
 def _flags(partners: Rows, n_candidates: Rows) -> Any:

@@ -18,8 +18,10 @@ from skyfill.sky.sphere import (
     arrange,
     chord_of_arcsec,
 )
+from skyfill.threads import free_threads
 
 Keep = Literal["symmetric", "best", "all"]
+Asks = Literal["left", "right"]
 KEEP: tuple[Keep, ...] = ("symmetric", "best", "all")
 
 # Rows within this many radii of the other catalogue are in the common area.
@@ -67,6 +69,7 @@ def match_positions(
     radius_arcsec: float,
     *,
     keep: Keep = "symmetric",
+    asks: Asks | None = None,
 ) -> Matches:
     """Find the pairs of positions that lie within a radius of each other.
 
@@ -83,6 +86,9 @@ def match_positions(
         find=best``; exchanging the catalogues does not change them.
         ``best``: the nearest right row for each left row; right rows may repeat.
         ``all``: every pair.
+    asks : {"left", "right"}, optional
+        For ``symmetric``, the catalogue whose rows take their nearest neighbor: to be given for
+        parts of catalogues, which do not show which of them has more rows.
 
     Returns
     -------
@@ -103,7 +109,8 @@ def match_positions(
     chord = chord_of_arcsec(radius_arcsec) + ROUNDING
     reach = COMMON_AREA_RADII * chord if keep == "symmetric" else chord
     found = _nearest(left, right, reach)
-    rows1, rows2, chords = _PAIRS[keep](left, right, found, chord)
+    pair = _PAIRS[keep] if asks is None else _ASKED[asks]
+    rows1, rows2, chords = pair(left, right, found, chord)
     return Matches(rows1, rows2, arcsec_of_chord(chords), _count(left, right, found, chord))
 
 
@@ -130,14 +137,18 @@ def _nearest(points: Points, others: Points, reach: float) -> _Nearest:
         nothing = np.full(len(points), np.inf)
         return _Nearest(nothing, np.zeros(len(points), dtype=np.int64), nothing)
     limit = math.nextafter(reach, math.inf)  # the tree excludes the limit itself
-    near = others.distinct.query(points.vectors, k=2, distance_upper_bound=limit, workers=-1)
+    near = others.distinct.query(
+        points.vectors, k=2, distance_upper_bound=limit, workers=free_threads()
+    )
     chords, places = np.asarray(near[0]), np.asarray(near[1])
     seen = np.append(others.lowest_rows, -1)
     rows = seen[places[:, 0]]
     tied = np.flatnonzero(np.isfinite(chords[:, 1]) & (chords[:, 1] == chords[:, 0]))
     if tied.size:
         equals = chords[tied, 0] * (1 + 1e-15)
-        balls = others.distinct.query_ball_point(points.vectors[tied], equals, workers=-1)
+        balls = others.distinct.query_ball_point(
+            points.vectors[tied], equals, workers=free_threads()
+        )
         rows[tied] = [seen[ball].min() for ball in balls]
     return _Nearest(chords[:, 0], rows, chords[:, 1])
 
@@ -154,7 +165,9 @@ def _count(points: Points, others: Points, found: _Nearest, chord: float) -> Row
 
 
 def _count_in(tree: cKDTree, vectors: Floats, chord: float) -> Rows:
-    return np.asarray(tree.query_ball_point(vectors, chord, workers=-1, return_length=True))
+    return np.asarray(
+        tree.query_ball_point(vectors, chord, workers=free_threads(), return_length=True)
+    )
 
 
 _Pairs = tuple[Rows, Rows, Floats]
@@ -169,18 +182,26 @@ def _best(left: Points, right: Points, found: _Nearest, chord: float) -> _Pairs:
 def _symmetric(left: Points, right: Points, found: _Nearest, chord: float) -> _Pairs:
     n_left = np.count_nonzero(np.isfinite(found.chord))
     if n_left > len(right):  # the right rows in the common area can only be fewer
-        return _closest(*_best(left, right, found, chord))
+        return _left_asks(left, right, found, chord)
     back = _nearest(right, left, COMMON_AREA_RADII * chord)
     n_right = np.count_nonzero(np.isfinite(back.chord))
     ways = []
     if n_left >= n_right:
-        ways.append(_closest(*_best(left, right, found, chord)))
+        ways.append(_left_asks(left, right, found, chord))
     if n_right >= n_left:
-        rows2, rows1, chords = _closest(*_best(right, left, back, chord))
-        order = np.argsort(rows1)
-        ways.append((rows1[order], rows2[order], chords[order]))
+        ways.append(_right_asks(left, right, back, chord))
     # With two catalogues of the same size neither comes first, or exchanging them would matter.
     return max(ways, key=lambda pairs: (len(pairs[2]), -pairs[2].sum()))
+
+
+def _left_asks(left: Points, right: Points, found: _Nearest, chord: float) -> _Pairs:
+    return _closest(*_best(left, right, found, chord))
+
+
+def _right_asks(left: Points, right: Points, back: _Nearest, chord: float) -> _Pairs:
+    rows2, rows1, chords = _closest(*_best(right, left, back, chord))
+    order = np.argsort(rows1)
+    return rows1[order], rows2[order], chords[order]
 
 
 def _closest(askers: Rows, asked: Rows, chords: Floats) -> _Pairs:
@@ -208,4 +229,10 @@ _PAIRS: dict[Keep, Callable[[Points, Points, _Nearest, float], _Pairs]] = {
     "symmetric": _symmetric,
     "best": _best,
     "all": _all,
+}
+_ASKED: dict[Asks, Callable[[Points, Points, _Nearest, float], _Pairs]] = {
+    "left": _left_asks,
+    "right": lambda left, right, found, chord: _right_asks(
+        left, right, _nearest(right, left, chord), chord
+    ),
 }
