@@ -107,6 +107,18 @@ def test_faint_hides_large_magnitudes_behind_a_soft_limit():
     assert soft.mask[:, 0].sum() == hard.mask[:, 0].sum() == 1500
 
 
+def test_faint_gives_the_limits_beyond_which_hidden_values_lie():
+    X = np.column_stack([np.random.default_rng(0).normal(18, 1, 5000), np.zeros(5000)])
+    hard = hide_faint(X, 0.3, [0], 1, softness=0.0)
+    np.testing.assert_array_equal(~np.isnan(hard.lower), hard.mask)
+    assert (X[hard.mask] > hard.lower[hard.mask]).all()
+    assert np.nanmax(hard.X[:, 0]) < np.nanmin(hard.lower)
+    assert (hard.errors[hard.mask] == 0).all()
+    soft = hide_faint(X, 0.3, [0], 1, softness=0.2)
+    np.testing.assert_allclose(soft.errors[soft.mask], 0.2 * X[:, 0].std())
+    assert hide_cells(X, 0.3, 1).limits == {}
+
+
 @pytest.mark.parametrize("rate", [-0.1, 1.5, np.nan])
 def test_a_rate_that_is_no_share_is_refused(rate):
     with pytest.raises(DataError, match="rate must be between 0 and 1"):

@@ -15,9 +15,15 @@ from skyfill.evaluate import (
     compare_imputers,
     covered,
     hide_blocks,
+    hide_faint,
     score_cells,
 )
-from skyfill.impute import GaussianMixtureImputer, MeanImputer, NeighborsImputer
+from skyfill.impute import (
+    GaussianMixtureImputer,
+    MeanImputer,
+    NeighborsImputer,
+    NetworkImputer,
+)
 from skyfill.network import GaussianNetwork
 
 NETWORK = GaussianNetwork(
@@ -241,3 +247,25 @@ def test_a_comparison_comes_back_from_its_json() -> None:
     again = Comparison.from_json(found.to_json())
     assert again.to_json() == found.to_json()
     assert again.table("crps") == found.table("crps")
+
+
+def test_methods_that_can_use_limits_are_given_those_of_faint_values():
+    rng = np.random.default_rng(0)
+    v = rng.normal(18, 1, 600)
+    X = np.column_stack([v, v - 1 + rng.normal(0, 0.1, 600)])
+    one = partial(NetworkImputer, 1, n_fits=1, margins=False)
+    methods = {"mean": MeanImputer, "network": one}
+    faint = partial(hide_faint, columns=[1])
+    found = compare_imputers(X, methods, rates=[0.4], mask=faint, repeats=1)
+    assert [run.uses_limits for run in found.scores] == [False, True]
+    head, _, mean, network = found.table().splitlines()
+    assert [line.split("|")[-2].strip() for line in (head, mean, network)] == [
+        "limits",
+        "no",
+        "yes",
+    ]
+    assert found.mean("nrmse", "network", 0.4).value < 0.2
+    assert Comparison.from_json(found.to_json()).scores[1].uses_limits
+    at_random = compare_imputers(X, methods, rates=[0.4], repeats=1)
+    assert not any(run.uses_limits for run in at_random.scores)
+    assert "limits" not in at_random.table()

@@ -42,6 +42,8 @@ class Score:
         Counts of the probability integral transform in even bins; empty where there is none.
     example : Example
         True and filled values of some cells.
+    uses_limits : bool
+        Whether it was given the limits beyond which hidden values lie.
     """
 
     method: str
@@ -59,6 +61,7 @@ class Score:
     by_feature: Mapping[str, Mapping[str, float]]
     pit: tuple[int, ...]
     example: Example
+    uses_limits: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,11 +113,16 @@ class Comparison:
     def table(self, score: str = "nrmse") -> str:
         """Write one score as a Markdown table, methods by rates, the best in bold.
 
-        The lowest value is best; for a coverage, the one nearest to its level.
+        The lowest value is best; for a coverage, the one nearest to its level. Where some methods
+        were given limits, a column says which.
         """
         means = {rate: [self.mean(score, m, rate) for m in self.methods] for rate in self.rates}
         columns = [_cells(column, TARGETS.get(score)) for column in means.values()]
         head = [score.replace("_", " "), *(f"{100 * rate:g} %" for rate in self.rates)]
+        users = {run.method for run in self.scores if run.uses_limits}
+        if users:
+            head.append("limits")
+            columns.append(["yes" if method in users else "no" for method in self.methods])
         return markdown(head, zip(self.methods, *columns, strict=True))
 
     def to_rows(self) -> list[dict[str, Any]]:

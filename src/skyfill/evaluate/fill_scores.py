@@ -6,6 +6,7 @@ log score are proper (Gneiting & Raftery 2007): on average no distribution beats
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,22 +59,36 @@ def score_cells(
     >>> score_cells(imputer, hidden, true=np.array([[5.0]]))
     CellScores(crps=array([3.]), log_score=None, pit=None)
     """
-    X, mask = hidden
+    X, mask = hidden.X, hidden.mask
+    known = hidden.limits if takes_limits(imputer) else {}
     at = true[mask]
     if hasattr(imputer, "quantiles"):
-        quantiles = imputer.quantiles(X, LEVELS)[:, mask]
+        quantiles = imputer.quantiles(X, LEVELS, **known)[:, mask]
         log_score = -imputer.logpdf(true, X)[mask] if hasattr(imputer, "logpdf") else None
         crps = crps_quantiles(quantiles, LEVELS, at)
         return CellScores(crps, log_score, pit_draws(quantiles, at, rng))
     if hasattr(imputer, "posterior"):
-        normal = (*(part[mask] for part in imputer.posterior(X)[:2]), at)
+        normal = (*(part[mask] for part in imputer.posterior(X, **known)[:2]), at)
         crps, log_score = crps_gaussian(*normal), log_score_gaussian(*normal)
         return CellScores(crps, log_score, pit_gaussian(*normal))
     if hasattr(imputer, "sample"):
-        draws = imputer.sample(X, N_DRAWS, random_state=0)[:, mask]
+        draws = imputer.sample(X, N_DRAWS, random_state=0, **known)[:, mask]
         return CellScores(crps_draws(draws, at), pit=pit_draws(draws, at, rng))
-    values = np.asarray(imputer.transform(X) if filled is None else filled)
+    values = np.asarray(imputer.transform(X, **known) if filled is None else filled)
     return CellScores(crps_point(values[mask], at))
+
+
+def takes_limits(imputer: Any) -> bool:
+    """Whether an imputer can use limits: its ``fit`` takes ``lower``, and so do its other methods.
+
+    Examples
+    --------
+    >>> from skyfill.impute import MeanImputer, NetworkImputer
+    >>> takes_limits(NetworkImputer()), takes_limits(MeanImputer())
+    (True, False)
+    """
+    fit = getattr(imputer, "fit", None)
+    return fit is not None and "lower" in signature(fit).parameters
 
 
 def nrmse(filled: Array, true: Array, mask: Mask) -> Array:

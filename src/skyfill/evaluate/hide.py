@@ -27,10 +27,22 @@ MAX_DRAWS = 20
 
 
 class Hidden(NamedTuple):
-    """A table with more gaps, and which of them are cells that were hidden."""
+    """A table with more gaps, and which of them are cells that were hidden.
+
+    Where values were hidden because they are faint, `lower` holds the limits beyond which they lie
+    and `errors` the widths of these limits.
+    """
 
     X: Array
     mask: Mask
+    lower: Array | None = None
+    errors: Array | None = None
+
+    @property
+    def limits(self) -> dict[str, Array]:
+        """Limits and their widths as keyword arguments of imputers; empty where there are none."""
+        known = {"lower": self.lower, "errors": self.errors}
+        return {name: array for name, array in known.items() if array is not None}
 
 
 def hide_cells(X: ArrayLike, rate: float, rng: Rng) -> Hidden:
@@ -149,6 +161,11 @@ def hide_faint(
     softness : float
         Scatter of the limit from row to row, in standard deviations of the column.
 
+    Returns
+    -------
+    Hidden
+        With the limits, and the scatter as their width.
+
     Examples
     --------
     >>> hide_faint([[14.0], [21.0], [15.0], [16.0]], 0.25, [0], 0).mask[:, 0].any()
@@ -158,12 +175,19 @@ def hide_faint(
     """
     table, rng = _opened(X, rate, rng)
     mask = np.zeros(table.shape, dtype=bool)
+    limits, widths = np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
     for j in columns:
         seen = np.flatnonzero(~np.isnan(table[:, j]))
         apparent = table[seen, j]
-        apparent = apparent + softness * apparent.std() * rng.standard_normal(len(seen))
-        mask[seen[np.argsort(apparent)[len(seen) - round(rate * len(seen)) :]], j] = True
-    return _hidden(table, _spare_one(table, mask, rng))
+        width = softness * apparent.std() if len(seen) else 0.0
+        apparent = apparent + width * rng.standard_normal(len(seen))
+        order, n_seen = np.argsort(apparent), len(seen) - round(rate * len(seen))
+        mask[seen[order[n_seen:]], j] = True
+        if 0 < n_seen < len(seen):
+            limits[j], widths[j] = apparent[order[n_seen - 1 : n_seen + 1]].mean(), width
+    hidden = _hidden(table, _spare_one(table, mask, rng))
+    lower, errors = (np.where(hidden.mask, each, np.nan) for each in (limits, widths))
+    return hidden._replace(lower=lower, errors=errors)
 
 
 def _opened(X: ArrayLike, rate: float, rng: Rng) -> tuple[Array, np.random.Generator]:

@@ -20,6 +20,7 @@ from skyfill.evaluate.fill_scores import (
     nrmse,
     score_cells,
     spreads,
+    takes_limits,
 )
 from skyfill.evaluate.hide import Hidden, hide_cells
 from skyfill.evaluate.methods import Factory, Progress, check_comparison, counted, seeded
@@ -56,8 +57,9 @@ def compare_imputers(
         What `skyfill.impute.as_numbers` accepts; it may have gaps of its own.
     methods : mapping of str to callable
         Each call gives a new imputer with ``fit`` and ``transform``; see `score_cells` for
-        what else may be used. A parameter ``random_state`` that is None gets the number of the
-        repeat.
+        what else may be used. Where cells are hidden because they are faint, imputers whose
+        ``fit`` takes ``lower`` are given the limits. A parameter ``random_state`` that is None
+        gets the number of the repeat.
     rates : sequence of float
         Fractions of cells to hide.
     mask : "cells" or callable
@@ -114,7 +116,7 @@ class Trial:
     rate: float
     repeat: int
     names: tuple[str, ...]
-    train: Array
+    train: Hidden
     test: Hidden
     true: Array
 
@@ -133,8 +135,8 @@ class Design:
         """Split the rows and hide cells of both parts."""
         order = np.random.default_rng([self.seed, repeat]).permutation(len(self.X))
         rng = np.random.default_rng([self.seed, repeat, round(rate * 1e6)])
-        train = self.hide(self.X[order[: self.n_train]], rate=rate, rng=rng).X
-        check_learnable(train, self.names)
+        train = self.hide(self.X[order[: self.n_train]], rate=rate, rng=rng)
+        check_learnable(train.X, self.names)
         true = self.X[order[self.n_train :]]
         return Trial(rate, repeat, self.names, train, self.hide(true, rate=rate, rng=rng), true)
 
@@ -142,10 +144,12 @@ class Design:
 def _run(factory: Factory, trial: Trial, name: str) -> Score:
     """Fit and fill once, and score what was filled."""
     imputer = seeded(factory(), trial.repeat)
+    can_use = takes_limits(imputer)
+    learned, asked = (part.limits if can_use else {} for part in (trial.train, trial.test))
     start = time.perf_counter()
-    imputer.fit(trial.train)
+    imputer.fit(trial.train.X, **learned)
     fitted = time.perf_counter()
-    filled = np.asarray(imputer.transform(trial.test.X))
+    filled = np.asarray(imputer.transform(trial.test.X, **asked))
     done = time.perf_counter()
     rng = np.random.default_rng(trial.repeat)
     cells = score_cells(imputer, trial.test, true=trial.true, filled=filled, rng=rng)
@@ -158,6 +162,7 @@ def _run(factory: Factory, trial: Trial, name: str) -> Score:
         fit_seconds=fitted - start,
         fill_seconds=done - fitted,
         example=_example(filled, trial),
+        uses_limits=bool(asked),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog import Schema, Table, open_scan
-from skyfill.model import Model, Refined, features_of, refine, train
+from skyfill.model import Model, Refined, cells_of, refine, train
 from skyfill.network.mixture.fit import Plan
 from skyfill.network.mixture.mixture import (
     Mixture,
@@ -23,6 +23,7 @@ from skyfill.network.mixture.mixture import (
 from skyfill.network.moments import Moments
 from skyfill.scale.inputs import Part, common_schema, files_in, plan_parts
 from skyfill.scale.train_disk import SAMPLE_ROWS, Steps
+from skyfill.scale.train_limits import with_companions
 from skyfill.scale.workers import open_client
 from skyfill.threads import map_threads, one_blas_thread
 
@@ -94,10 +95,12 @@ def _sample(
     part: Part, seed: tuple[int, int], *, names: list[str], rules: Schema, share: float
 ) -> pa.Table:
     rng = np.random.default_rng(seed)
-    found = [rules.apply(Table(open_scan(part.path).schema.empty_table())).select(names).arrow]
+    empty = rules.apply(Table(open_scan(part.path).schema.empty_table()))
+    columns = with_companions(empty, names)
+    found = [empty.select(columns).arrow]
     for _, table in part.tables():
         taken = pa.array(rng.random(len(table)) < share)
-        found.append(rules.apply(Table(table.arrow.filter(taken))).select(names).arrow)
+        found.append(rules.apply(Table(table.arrow.filter(taken))).select(columns).arrow)
     return pa.concat_tables(found)
 
 
@@ -124,10 +127,8 @@ def hold_parts(client: Any, parts: Sequence[Part], model: Model, rules: Schema) 
 
 
 def _hold(part: Part, *, bare: Model, rules: Schema) -> list[Sorted]:
-    scores = [np.empty((0, len(bare.features)))]
-    for _, table in part.tables():
-        scores.append(bare.network.scores(features_of(bare, rules.apply(table))[0]))
-    return split(np.concatenate(scores))
+    cells = (cells_of(bare, rules.apply(table))[0] for _, table in part.tables())
+    return [rows for each in cells for rows in split(bare.network.score_cells(each))]
 
 
 def expect_on_dask(client: Any, held: Sequence[Any], mixture: Mixture) -> Moments:

@@ -33,6 +33,7 @@ from skyfill.network.mixture.mixture import (
     split,
 )
 from skyfill.network.moments import Moments
+from skyfill.scale.train_limits import train_with_limits
 from skyfill.threads import map_threads, one_blas_thread
 
 Array = NDArray[np.float64]
@@ -96,7 +97,8 @@ def train_file(
 
     The components, the shrinkage, the calibration and the starts of EM are learned from a random
     sample of the rows, the margins and all parameters from all of them. A table of at most
-    `sample_rows` rows gives what `train` gives.
+    `sample_rows` rows gives what `train` gives. Where columns state limits or errors the margins,
+    depths and widths come from the sample too, and every step of EM reads the file again.
 
     Parameters
     ----------
@@ -129,7 +131,13 @@ def train_file(
     (3000, ('J', 'K'), True)
     """
     steps, place = steps or Steps(), Path(folder or tempfile.gettempdir())
-    schema, blocks = _numbers(catalog, list(names), rules or Schema())
+    rules = rules or Schema()
+    with one_blas_thread():
+        told: dict[str, Any] = {"report": steps.report, "watch": steps.watch}
+        found = train_with_limits(catalog, names, rules, rows=sample_rows, **told, **options)
+    if found is not None:
+        return found
+    schema, blocks = _numbers(catalog, list(names), rules)
     counted = _counted(blocks, lambda rows: steps.report(f"{rows:,} rows read"))
     with write_columns(counted, len(names), place) as columns, one_blas_thread():
         sample = _sample(columns, schema, sample_rows, options.get("rng", 0))
