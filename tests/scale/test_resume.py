@@ -80,7 +80,10 @@ def test_a_run_that_was_stopped_gives_the_bytes_of_one_that_was_not(folder, exte
 
 
 @given(st.integers(0, 9), st.sets(st.integers(0, 9)), st.binary(max_size=300))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 def test_whatever_parts_a_kill_leaves_the_result_is_the_same(
     folder, tmp_path_factory, n_parts, lost, torn
 ):

@@ -144,7 +144,7 @@ def test_a_worker_killed_in_the_middle_does_not_change_the_result(
     out = tmp_path / "out.parquet"
     fill(model_path, tmp_path / "in", out, workers, work=work)
     assert (tmp_path / "killed").exists()
-    client.wait_for_workers(2, timeout=30)
+    client.wait_for_workers(2)
     assert {info["pid"] for info in client.run(_process).values()} != before
     assert same_rows(read_table(out).arrow, one_by_one(model_path, files))
 
@@ -259,11 +259,12 @@ def test_mistakes_are_said_before_any_work(workers, model_path, files, tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "in"]
 
 
-def test_an_address_without_a_scheduler_is_an_error_that_says_what_to_do(monkeypatch):
+def test_an_address_without_a_scheduler_is_an_error_that_says_what_to_do(monkeypatch, closed_port):
     monkeypatch.setattr("skyfill.scale.workers.SECONDS_TO_CONNECT", 0.3)
+    address = f"tcp://127.0.0.1:{closed_port}"
     with (
-        pytest.raises(SkyfillError, match="no Dask scheduler answers at tcp://127.0.0.1:9"),
-        open_client("tcp://127.0.0.1:9"),
+        pytest.raises(SkyfillError, match=f"no Dask scheduler answers at {address}"),
+        open_client(address),
     ):
         pass
 

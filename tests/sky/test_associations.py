@@ -186,7 +186,7 @@ def test_two_sources_that_coincide_far_from_the_object_are_no_evidence_for_a_cou
     n_surveys=st.integers(1, 3),
     rest=st.sampled_from(["sum", "best", "ignore"]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_probabilities_of_each_object_sum_to_one_and_none_comes_first(seed, n_surveys, rest):
     rng = np.random.default_rng(seed)
     lists = [
@@ -204,7 +204,7 @@ def test_probabilities_of_each_object_sum_to_one_and_none_comes_first(seed, n_su
 
 
 @given(seed=st.integers(0, 10_000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_order_of_surveys_and_the_direction_of_the_sky_do_not_matter(seed):
     rng = np.random.default_rng(seed)
     x, a, b = (
@@ -229,7 +229,7 @@ def test_neighbors_are_the_pairs_of_the_plain_match():
 
 
 @given(seed=st.integers(0, 10_000), radius=st.floats(0, 3 * 3600 * 60))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_neighbors_are_found_over_poles_and_the_zero_meridian(seed, radius):
     rng = np.random.default_rng(seed)
     left, right = (
