@@ -90,6 +90,21 @@ class Cells:
             return np.zeros(self.values.shape, bool)
         return (self.errors > 0) & ~np.isnan(self.values)
 
+    def within(self, filled: Array) -> Array:
+        """Keep filled values, of shape (..., n, p), from contradicting hard limits.
+
+        Scores end where a map ends, limits may lie beyond.
+        """
+        if self.lower is None and self.upper is None:
+            return filled
+        hard = self.is_limited
+        if self.errors is not None:
+            hard &= ~(self.errors > 0)
+        for side, keep in ((self.lower, np.fmax), (self.upper, np.fmin)):
+            if side is not None:
+                filled = np.where(hard, keep(filled, side), filled)
+        return filled
+
     def take(self, rows: Any) -> Cells:
         """Keep some rows: a slice, or an array of places or truth values."""
         beside = {name: getattr(self, name) for name in _WORDS}

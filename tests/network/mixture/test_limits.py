@@ -220,3 +220,21 @@ def test_two_limits_may_have_one_score() -> None:
 def test_limits_that_make_no_sense_are_refused(given, words) -> None:
     with pytest.raises(DataError, match=words):
         Cells(np.array([[np.nan, 1.0]]), **given)
+
+
+def test_a_constant_column_beside_limits_is_learned() -> None:
+    X, lower, _ = censored(300)
+    constant = np.full((300, 1), 3.5)
+    cells = Cells(np.hstack([X, constant]), lower=np.hstack([lower, constant * np.nan]))
+    network = learn_mixture(cells, n_components=2, n_fits=1, calibrate=False).network
+    filled = network.posterior(cells).mean
+    assert np.isfinite(filled).all()
+    assert network.posterior(np.array([[0.0, 0.0, np.nan]])).mean[0, 2] == 3.5
+
+
+def test_a_limit_far_beyond_everything_seen_is_not_contradicted() -> None:
+    X, _, _ = censored(300)
+    network = learn_mixture(X, n_components=2, n_fits=1).network
+    far = Cells(np.array([[0.0, np.nan]]), lower=np.array([[np.nan, 1e4]]))
+    found = [network.posterior(far).mean, *network.quantiles(far, [0.05]), *network.draws(far, 2)]
+    assert all(table[0, 1] >= 1e4 for table in found)

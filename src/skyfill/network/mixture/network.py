@@ -175,7 +175,7 @@ class MixtureNetwork:
 
         self._each(cells, work, denoise=denoise)
         lost = np.isnan(X) | cells.is_noisy if denoise else np.isnan(X)
-        filled = np.where(lost, middle + reach * mean, X)
+        filled = cells.within(np.where(lost, middle + reach * mean, X))
         return Inferred(Posterior(filled, np.where(lost, sd * reach, 0.0)), seen, resp)
 
     def quantiles(self, X: ArrayLike | Cells, levels: Sequence[float]) -> Array:
@@ -193,7 +193,7 @@ class MixtureNetwork:
             gap_kernels.gap_quantiles(*gaps, self._grids, calibration, found[:, rows])
 
         self._each(cells, work)
-        return found
+        return cells.within(found)
 
     @property
     def _calibration(self) -> tuple[Array, Array, Array, Array]:
@@ -262,7 +262,7 @@ class MixtureNetwork:
             out[:, rows] = seen if denoise else _with_seen(found, cells.values[rows])
 
         self._each(cells, work)
-        return out
+        return cells.within(out)
 
     def condition(self, given: Mapping[str, float], of: Sequence[str] | None = None) -> Posterior:
         """Posterior mean and sd of some variables (by default all others) for given values."""

@@ -18,6 +18,8 @@ from skyfill.network.moments import Moments
 MIN_VARIANCE = 1e-6
 # Share of a component's predictors that is replaced by everybody's, so that none is singular.
 TO_ALL = 0.02
+# Added to the diagonal of predictors, over the number of rows.
+RIDGE = 1e-9
 # Rounds in which common regressions and the variances that they are weighed by settle.
 ROUNDS = 2
 
@@ -79,12 +81,15 @@ def _regress(sums: Array, j: int, share: Array, pooling: float, rows: Array) -> 
     count = sums[:, 0, 0]
     mean_before = before.sum(axis=0) / count.sum()
     own = before / count[:, None, None]
+    # A constant column tells nothing about another: without the ridge it would be singular.
+    unit = np.eye(j + 1)
     prior = (pooling * rows)[:, None, None] * ((1 - TO_ALL) * own + TO_ALL * mean_before)
+    prior = prior + RIDGE * (count[:, None, None] + 1.0) * unit
     variance = np.ones(len(count))
     for _ in range(ROUNDS):
         say = (share + 1e-6) / variance
         pooled = np.einsum("k,kij->ij", say, before)
-        pooled = pooled + 1e-9 * np.diag(np.diagonal(pooled))
+        pooled = pooled + RIDGE * (np.diag(np.diagonal(pooled)) + say @ count * unit)
         common = np.linalg.solve(pooled, say @ with_j)
         weights = np.linalg.solve(before + prior, (with_j + prior @ common)[..., None])[..., 0]
         left = sums[:, j + 1, j + 1] - 2 * np.einsum("ki,ki->k", weights, with_j)
