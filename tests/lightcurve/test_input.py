@@ -198,8 +198,8 @@ MISTAKES = [
     ({"id": [1, None], "t": [1.0, 2.0], "mag": [1.0, 2.0]}, {}, "column 'id', row 2: no ident"),
     (ONE | {"mag": ["faint"]}, {}, "column 'mag', row 1: 'faint' is not a number"),
     (ONE | {"band": [None]}, {}, "'band', value 1: no band"),
-    ({"id": [1], "t": [[1.0, 2.0]], "mag": [[1.0]]}, {}, "column 't', row 1: a list of 2 beside"),
-    (ONE | {"mag": [[1.0]]}, {}, "column 't', row 1: no list beside a list"),
+    ({"id": [1], "t": [[1.0, 2.0]], "mag": [[1.0]]}, {}, "column 't', row 1: a list of 2 next to"),
+    (ONE | {"mag": [[1.0]]}, {}, "column 't', row 1: no list next to a list"),
 ]
 
 

@@ -238,7 +238,7 @@ def test_rows_without_a_label_and_blanks_around_names_are_understood():
 def test_what_a_person_has_set_and_what_looks_like_a_position_is_refused_unless_forced():
     table = labelled().with_column("quality", np.arange(200.0)).with_column("ra", np.arange(200.0))
     small = classifier("paper")
-    with pytest.raises(CatalogError, match="'quality' has the role other, and the table names"):
+    with pytest.raises(CatalogError, match="'quality' has the role other, but the table names"):
         train_classifier(table, ["V", "quality"], "class", classifier=small)
     bare = Table.from_columns({name: table.column(name) for name in table.names})
     with pytest.raises(CatalogError, match="'ra' has the role position: it must not be learned"):

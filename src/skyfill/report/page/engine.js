@@ -40,6 +40,15 @@ class Engine extends Mixture {
     return (posterior.tables[j] ??= tabulate(this.parts(posterior, j), posterior.windows.get(j), this.limits));
   }
 
+  /* A filled value that does not contradict hard limits: scores end where a map ends, limits may not. */
+  within({ cells, windows }, j, value) {
+    if (!windows.has(j) || cells.errors[j] > 0) return value;
+    const { [j]: low } = cells.lower,
+      { [j]: high } = cells.upper;
+    if (Number.isFinite(low)) value = Math.max(value, low);
+    return Number.isFinite(high) ? Math.min(value, high) : value;
+  }
+
   /* Mean and standard deviation of a gap on the feature's own scale. */
   moments(posterior, j) {
     const middle = this.grids[j * this.size + (this.size >> 1)];
@@ -56,7 +65,8 @@ class Engine extends Mixture {
     } else
       for (const [weight, mean, sd] of this.parts(posterior, j))
         this.nodes.forEach((node, q) => add(weight * this.weights[q], mean + sd * node));
-    return { mean: middle + first, sd: Math.sqrt(Math.max(second - first * first, 0)) };
+    const mean = this.within(posterior, j, middle + first);
+    return { mean, sd: Math.sqrt(Math.max(second - first * first, 0)) };
   }
 
   /* Probability that a gap's score lies below each of some scores. */
@@ -71,7 +81,7 @@ class Engine extends Mixture {
     if (posterior.windows.has(j)) {
       const steps = this.withinLimits && this.withinLimits.length / this.p,
         wanted = steps ? along(this.withinLimits, j * steps, steps, level) : level;
-      return this.value(j, scoreAt(this.table(posterior, j), wanted));
+      return this.within(posterior, j, this.value(j, scoreAt(this.table(posterior, j), wanted)));
     }
     const parts = this.parts(posterior, j);
     let low = Math.min(...parts.map(([, m, s]) => m - 8 * s)),
