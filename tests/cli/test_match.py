@@ -65,7 +65,7 @@ def test_the_offset_is_removed_and_reported_as_json(folder: Path):
     out = folder / "joined.ecsv"
     done = run(folder / "b.csv", folder / "nir.fits", "--name", "J", "--remove-offset", "--json",
                "--controls", "0", "-o", out)  # fmt: skip
-    (report,) = json.loads(done.stdout)
+    (report,) = json.loads(done.stdout)["surveys"]
     assert report["name"] == "J"
     assert report["matched"] == 30
     assert report["offset"]["dec_arcsec"] == pytest.approx(-2, abs=1e-3)

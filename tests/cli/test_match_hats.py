@@ -117,7 +117,7 @@ def test_nothing_within_the_radius_is_a_warning_and_json_holds_the_counts(at, tm
     said = run("match", "hats://base_h", "hats://nir_h", "--radius", "0.5", "--keep", "symmetric",
                "--json", "-o", f"hats://{tmp_path}/out")  # fmt: skip
     assert said.exit_code == 0, said.output
-    (report,) = json.loads(said.stdout)
+    (report,) = json.loads(said.stdout)["surveys"]
     assert (report["name"], report["matched"], report["unmatched"]) == ("nir_h", 0, N)
     assert "warning: nir_h: nothing lies within 0.5 arcsec; check the radius" in said.stderr
 

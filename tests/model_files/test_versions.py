@@ -90,3 +90,9 @@ def test_a_model_of_an_older_format_is_written_again_without_loss(version, tmp_p
     again = load_model(tmp_path / "again.skyfill")
     assert again.identifier == model.identifier
     assert np.array_equal(again.network.posterior(X).mean, model.network.posterior(X).mean)
+
+
+def test_the_fourth_format_knows_what_was_declared_about_the_training_table():
+    facts, model = then(4)[1], now(4)
+    assert model.declared.to_dict() == facts["declared"]
+    assert facts["declared"]["V"] == {"sentinels": [-99], "unit": "mag"}

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from skyfill.catalog.column_info import ColumnInfo, as_role
+from skyfill.catalog.column_info import ColumnInfo, Role, as_role
 from skyfill.catalog.file_io import reading
 from skyfill.catalog.sentinels import Sentinel, can_hold, declare
 from skyfill.catalog.table import Table, nearest
@@ -132,11 +132,14 @@ class Schema:
                 pattern = rule.patterns[0]
                 raise CatalogError(f"the schema: no column {pattern!r}; {nearest(pattern, known)}")
 
-    def apply(self, table: Table) -> Table:
-        """Set facts, then turn declared sentinels into gaps, then convert units."""
+    def apply(self, table: Table, *, keep: bool = False) -> Table:
+        """Set facts, then turn declared sentinels into gaps, then convert units.
+
+        With `keep`, unit, role and the like that the table states itself are left as they are.
+        """
         for name in table.names:
             facts = self.facts(name)
-            info = {key: facts[key] for key in ColumnInfo.__dataclass_fields__ if key in facts}
+            info = _info(facts, table.info(name) if keep else ColumnInfo())
             table = table.with_info(name, **info) if info else table
             kind = table.column(name).type
             # A rule for many columns may include some that cannot hold its sentinel.
@@ -145,9 +148,53 @@ class Schema:
             table = in_unit(table, name, facts["convert"]) if "convert" in facts else table
         return table
 
+    def only(self, names: Iterable[str], *, without: Iterable[str] = ()) -> "Schema":
+        """Return what the rules state about some columns, one rule for each.
+
+        Parameters
+        ----------
+        names : iterable of str
+        without : iterable of str
+            Facts to leave out.
+
+        Examples
+        --------
+        >>> schema = Schema.from_toml('sentinels = [-99]')
+        >>> schema.only(["J"]).to_dict()
+        {'J': {'sentinels': [-99]}}
+        """
+        left_out = set(without)
+        facts = {name: self.facts(name) for name in names}
+        stated = {n: {k: v for k, v in f.items() if k not in left_out} for n, f in facts.items()}
+        return Schema(tuple(Rule((n,), f, is_column=True) for n, f in stated.items() if f))
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Return the facts about each column that a rule names, for JSON."""
+        named = [rule.patterns[0] for rule in self.rules if rule.is_column]
+        return {name: _plain(self.facts(name)) for name in dict.fromkeys(named)}
+
+    @classmethod
+    def from_dict(cls, columns: Mapping[str, Mapping[str, Any]]) -> "Schema":
+        """Build a schema from what `to_dict` gives."""
+        return cls(
+            tuple(_rule((n,), f, f"column {n!r}", is_column=True) for n, f in columns.items())
+        )
+
     def _is_meant(self, name: str, value: Sentinel, kind: Any) -> bool:
         is_named = any(rule.is_column and rule.covers(name) for rule in self.rules)
         return can_hold(kind, value) or is_named
+
+
+def _info(facts: Mapping[str, Any], own: ColumnInfo) -> dict[str, Any]:
+    """Return those facts about a column that it does not state itself."""
+    found = {key: facts[key] for key in ColumnInfo.__dataclass_fields__ if key in facts}
+    if own.role is not Role.OTHER:
+        found = {key: value for key, value in found.items() if key not in ("role", "of")}
+    return {k: v for k, v in found.items() if k == "role" or getattr(own, k) is None}
+
+
+def _plain(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: str(value) if key == "role" else value for key, value in facts.items()}
 
 
 def read_schema(path: str | Path) -> Schema:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options
-from skyfill.cli.terminal import note
+from skyfill.cli.checks import mention_training
+from skyfill.cli.terminal import note, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
@@ -156,6 +156,7 @@ def _positions(texts: Sequence[str], names: Sequence[str]) -> dict[str, Position
 
 def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str | None]:
     """Add the evidence for and against each candidate if a model is given."""
+    from skyfill.catalog import Schema
     from skyfill.errors import ModelError
     from skyfill.model import features_of, load_model, scorer_of
     from skyfill.report.candidates import evidence, with_evidence
@@ -163,6 +164,7 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
     if not given["model"]:
         return found.table, None
     model = load_model(given["model"])
+    mention_training(model, Schema(), found.table.names)
     scorer = scorer_of(model)
     if given["name"] not in scorer.classes:
         raise ModelError(
@@ -182,7 +184,7 @@ def _report(
     if given["as_json"]:
         lists = [{**asdict(r), "percent": r.percent, "new": r.new} for r in reports]
         facts = {"class": given["name"], "min_probability": given["least"]}
-        click.echo(json.dumps({**facts, "rows": of, "candidates": n, "lists": lists}, indent=2))
+        write_json({**facts, "rows": of, "candidates": n, "lists": lists})
     else:
         for report in reports:
             click.echo(str(report))

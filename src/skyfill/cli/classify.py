@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import note, shown_run, warn
+from skyfill.cli.checks import mention_training
+from skyfill.cli.terminal import note, shown_run, warn, write_json
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     associations are weighed by their probabilities, and counterpart_share is the share of the
     entropy that would vanish if the counterpart were known.
     """
-    from skyfill.catalog import Provenance, read_schema
+    from skyfill.catalog import Provenance, Schema, read_schema
     from skyfill.model import Scoring, load_model
     from skyfill.scale import apply_model, open_source
     from skyfill.scale.scoring import absent_features
@@ -71,7 +71,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     model, source = load_model(options["model"]), open_source(options["catalog"])
     if absent := absent_features(model, source):
         warn(f"{options['catalog']} lacks {', '.join(absent)}: gaps in every row")
-    rules = read_schema(options["schema"]) if options["schema"] else None
+    rules = read_schema(options["schema"]) if options["schema"] else Schema()
+    model = mention_training(model, rules, source.schema.names)
     inputs, seed = [options["model"], *source.checked_files], options["seed"]
     made = Provenance(shared.as_typed(context), inputs, seed=seed, model=model.identifier)
     prior = _prior(model, source, rules, options)
@@ -111,7 +112,7 @@ def _report(done: Done, model: Model, options: dict[str, Any]) -> None:
     found = {name: done.counts.get(f"class.{name}", 0) for name in classes}
     if options["as_json"]:
         facts = {"rows": done.rows, "classes": found, "outliers": outliers}
-        click.echo(json.dumps({**facts, "model": model.identifier}, indent=2))
+        write_json({**facts, "model": model.identifier})
     words = ", ".join(f"{count} {name}" for name, count in found.items() if count)
     note(
         f"{done.rows} rows: {words or 'none'}; {outliers} unlike the training set -> "
@@ -120,7 +121,7 @@ def _report(done: Done, model: Model, options: dict[str, Any]) -> None:
 
 
 def _prior(
-    model: Model, source: Source, rules: Schema | None, options: dict[str, Any]
+    model: Model, source: Source, rules: Schema, options: dict[str, Any]
 ) -> tuple[float, ...] | None:
     """Give the shares of the classes that were asked for."""
     from skyfill.classify.prior import as_prior

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import click
 
 from skyfill.cli import options
-from skyfill.cli.terminal import note
+from skyfill.cli.terminal import note, write_json
 from skyfill.errors import SkyfillError
 
 PAGE, TITLE = "report.html", "A simulated field of the LMC"
@@ -68,7 +68,7 @@ def command(
         _run(context.find_root(), step, quiet=as_json)
         times[step.typed] = round(time.perf_counter() - start, 1)
     if as_json:
-        click.echo(json.dumps({"folder": str(output), "seconds": times}, indent=2))
+        write_json({"folder": str(output), "seconds": times})
     _suggest(output, sum(times.values()))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -13,7 +12,7 @@ import click
 import numpy as np
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import note, progress_bar
+from skyfill.cli.terminal import note, progress_bar, write_json
 from skyfill.errors import CatalogError, DataError
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def _write(
 ) -> None:
     """Print the comparison as JSON or as tables, and draw the figure if there is one to draw."""
     if options["as_json"]:
-        click.echo(json.dumps(facts, indent=2, allow_nan=False))
+        write_json(facts)
     else:
         click.echo("\n\n".join(tables))
     if options["figure"]:

@@ -1,6 +1,5 @@
 """`skyfill features`: a table of variability features, one row per object, from light curves."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import note, progress_bar
+from skyfill.cli.terminal import note, progress_bar, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog import Provenance, Table
@@ -80,7 +79,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     made = Provenance(shared.as_typed(context), inputs=inputs)
     totals = _write(opened, chosen, options, made)
     if options["as_json"]:
-        click.echo(json.dumps({"bands": opened.layout.about.bands, **totals}, indent=2))
+        write_json({"bands": opened.layout.about.bands, **totals})
     note(_line(opened, totals, options["output"]))
 
 

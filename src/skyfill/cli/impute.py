@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import note, shown_run, warn
+from skyfill.cli.checks import mention_training
+from skyfill.cli.terminal import note, shown_run, warn, write_json
 from skyfill.errors import SkyfillError
 
 if TYPE_CHECKING:
@@ -46,19 +46,20 @@ def command(context: click.Context, /, **options: Any) -> None:
     A table of all associations (match --probability --all) gives one row for each object: its
     associations are weighed by their probabilities.
     """
-    from skyfill.catalog import Provenance, read_schema
+    from skyfill.catalog import Provenance, Schema, read_schema
     from skyfill.model import Filling, load_model
     from skyfill.scale import apply_model, open_source
     from skyfill.scale.scoring import absent_features
 
     model, source = load_model(options["model"]), open_source(options["catalog"])
+    rules = read_schema(options["schema"]) if options["schema"] else Schema()
+    model = mention_training(model, rules, source.schema.names)
     levels, seed = _levels(options["quantiles"]), options["seed"]
     work = Filling(levels, options["draws"], seed, options["denoise"])
     if absent := absent_features(model, source):
         warn(f"{options['catalog']} lacks {', '.join(absent)}: filled in every row")
     inputs = [options["model"], *source.checked_files]
     made = Provenance(shared.as_typed(context), inputs, seed=seed, model=model.identifier)
-    rules = read_schema(options["schema"]) if options["schema"] else None
     places = options["model"], options["catalog"], options["output"]
     if shared.has_associations(source, options):
         done = _fill_associations(model, work, options, made)
@@ -67,7 +68,7 @@ def command(context: click.Context, /, **options: Any) -> None:
             done = apply_model(work, *places, rules=rules, run=run)
     filled = done.counts.get("filled", 0)
     if options["as_json"]:
-        click.echo(json.dumps({"rows": done.rows, "filled": filled, "model": model.identifier}))
+        write_json({"rows": done.rows, "filled": filled, "model": model.identifier})
     note(f"{filled} gaps in {done.rows} rows filled -> {options['output']}")
 
 

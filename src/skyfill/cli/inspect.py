@@ -1,13 +1,12 @@
 """`skyfill inspect`: the columns of a table, and values that may be sentinels."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import note, stages
+from skyfill.cli.terminal import note, stages, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog.inspection import ColumnReport, Inspection
@@ -61,7 +60,7 @@ def command(
     with stages(f"reading {file}"):
         found = inspect_file(file, schema)
     if as_json:
-        click.echo(json.dumps(found.to_dict(), indent=2))
+        write_json(found.to_dict())
     else:
         _show(found)
     n_suspects = sum(len(column.suspects) for column in found.columns)

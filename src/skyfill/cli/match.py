@@ -1,6 +1,5 @@
 """`skyfill match`: catalogues joined on the sky into one table with gaps."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from skyfill.cli.options import (
     words_of,
     year,
 )
-from skyfill.cli.terminal import note, warn
+from skyfill.cli.terminal import note, warn, write_json
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -205,7 +204,7 @@ def _inputs(options: Mapping[str, Any]) -> list[Path]:
 
 def _report(reports: "Sequence[MatchReport]", *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps([report.to_dict() for report in reports], indent=2))
+        write_json({"surveys": [report.to_dict() for report in reports]})
     for report in reports:
         if not as_json:
             click.echo(_line(report))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,7 +10,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.options import BASE, common_value, is_given, named_values
-from skyfill.cli.terminal import note, warn
+from skyfill.cli.terminal import note, warn, write_json
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -288,7 +287,7 @@ def _tell(
     if as_json:
         cut = None if threshold is None else threshold.p_any
         surveys = [report.to_dict() for report in reports]
-        click.echo(json.dumps({"flags": counts, "threshold": cut, "surveys": surveys}, indent=2))
+        write_json({"flags": counts, "threshold": cut, "surveys": surveys})
         return
     for report in reports:
         click.echo(_line(report))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ import click
 import numpy as np
 
 from skyfill.cli import options
-from skyfill.cli.terminal import note
+from skyfill.cli.checks import mention_training
+from skyfill.cli.terminal import note, write_json
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -77,14 +77,15 @@ def command(context: click.Context, /, **given: Any) -> None:
     For a table of all associations (match --probability --all) a better position is among the
     measurements.
     """
-    from skyfill.catalog import Provenance, read_table, write_table
+    from skyfill.catalog import Provenance, Schema, read_schema, read_table, write_table
     from skyfill.catalog import Table as Taken
     from skyfill.classify.next_measurement import expected_gains
     from skyfill.classify.sharpness import fit_sharpness
     from skyfill.model import cells_of, load_model, scorer_of
 
-    model = load_model(given["model"])
-    every = read_table(given["objects"], schema=given["schema"])
+    rules = read_schema(given["schema"]) if given["schema"] else Schema()
+    model, every = load_model(given["model"]), read_table(given["objects"], schema=rules)
+    model = mention_training(model, rules, every.names)
     weights = _weights(every, given)
     table = _sampled(every if weights is None else Taken(every.arrow.take(weights.best)), given)
     cells, _, absent = cells_of(model, table)
@@ -196,7 +197,7 @@ def _report(gains: Gains, given: Mapping[str, Any]) -> None:
     if given["as_json"]:
         facts = {"objects": n, "entropy_bits": entropy}
         found = [benefit._asdict() for benefit in benefits]
-        click.echo(json.dumps({**facts, "measurements": found}, indent=2))
+        write_json({**facts, "measurements": found})
     else:
         from skyfill.classify.next_measurement import HELPED_BITS
         from skyfill.evaluate.score_tables import markdown

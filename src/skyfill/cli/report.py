@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import note
+from skyfill.cli.checks import mention_training
+from skyfill.cli.terminal import note, write_json
 
 
 @click.command(
@@ -35,6 +36,10 @@ from skyfill.cli.terminal import note
     show_default=True,
     help="Maximum number of objects on the page; a random sample is taken if there are more.",
 )
+@click.option(
+    "--position", metavar="RA:DEC[:UNIT]", help="Position columns of RESULTS; guessed by default."
+)
+@shared.schema()
 @shared.as_json("a summary of the page")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
@@ -44,15 +49,25 @@ def command(context: click.Context, /, **options: Any) -> None:
     the model's features. The page shows the gaps, the network, the effect of given values, the
     quality of filled values and classes, and a panel for every object.
     """
-    from skyfill.catalog import Provenance
+    from skyfill.catalog import Provenance, Schema, open_scan, read_schema
     from skyfill.evaluate import name_groups
     from skyfill.model import load_model
+    from skyfill.model.declared import prepared
     from skyfill.report import Report, read_evaluations, read_results, write_page
+    from skyfill.sky import PositionColumns
 
     model = load_model(options["model"])
     results = None
     if options["results"]:
-        results = read_results(options["results"], model.features, options["max_objects"])
+        rules = read_schema(options["schema"]) if options["schema"] else Schema()
+        model = mention_training(model, rules, open_scan(options["results"]).schema.names)
+        results = read_results(
+            options["results"],
+            model.features,
+            options["max_objects"],
+            prepare=lambda table: prepared(model, rules.apply(table)),
+            position=PositionColumns.parse(options["position"]) if options["position"] else None,
+        )
     given = (options["model"], options["results"], *options["evaluations"])
     inputs = [path for path in given if path]
     made = Provenance(shared.as_typed(context), inputs, model=model.identifier)
@@ -73,6 +88,6 @@ def _report(report: Any, options: dict[str, Any]) -> None:
     shown, rows = (len(report.results.table), report.results.n_rows) if report.results else (0, 0)
     if options["as_json"]:
         facts = {"model": report.model.identifier, "objects": rows, "shown": shown, "bytes": size}
-        click.echo(json.dumps(facts))
+        write_json(facts)
     part = f" ({shown} shown)" if shown < rows else ""
     note(f"{rows} objects{part} -> {options['output']} ({size / 1e6:.1f} MB)")

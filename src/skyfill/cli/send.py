@@ -1,12 +1,11 @@
 """`skyfill send`: a table to TOPCAT, Aladin and similar programs, over SAMP."""
 
-import json
 from pathlib import Path
 
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import note
+from skyfill.cli.terminal import note, write_json
 
 
 @click.command(
@@ -30,5 +29,5 @@ def command(results: Path, client: str | None, name: str | None, as_json: bool) 
 
     sent = send_table(results, to=client, name=name)
     if as_json:
-        click.echo(json.dumps({"receivers": sent.receivers, "url": sent.url}))
+        write_json({"receivers": sent.receivers, "url": sent.url})
     note(f"{results} -> {', '.join(sent.receivers)}")

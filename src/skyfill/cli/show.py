@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import cells_line
+from skyfill.cli.checks import fact_words
+from skyfill.cli.terminal import cells_line, write_json
 
 if TYPE_CHECKING:
     from skyfill.model import Detection, Model
@@ -29,7 +30,7 @@ def command(model: Path, as_json: bool) -> None:
 
     facts = describe_model(load_model(model))
     if as_json:
-        click.echo(json.dumps(facts, indent=2))
+        write_json(facts)
         return
     for line in _lines(facts):
         click.echo(line)
@@ -51,6 +52,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         "arcs": [{"parent": a, "child": b, "strength": round(s, 4)} for (a, b), s in arcs],
         "arcs_learned": summary.is_learned,
         "classes": _classes(model),
+        "declared": model.declared.to_dict(),
         "provenance": dict(model.provenance),
     }
 
@@ -108,6 +110,9 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield from _limit_lines(facts["features"])
     yield from _class_lines(facts["classes"])
     yield from _arc_lines(facts["arcs"], learned=facts["arcs_learned"])
+    if facts["declared"]:
+        yield "\ndeclared in training"
+        yield from (f"  {name}: {fact_words(each)}" for name, each in facts["declared"].items())
     yield "\nmade by"
     for key, value in facts["provenance"].items():
         yield f"  {key}: {value if isinstance(value, str) else json.dumps(value)}"

@@ -1,10 +1,12 @@
-"""What a command prints to stderr: notes, warnings and progress.
+"""What a command prints to stderr: notes, warnings and progress; and what a program reads.
 
-Progress is a moving bar on a terminal, and an occasional line in a log.
+Progress is a moving bar on a terminal, and an occasional line in a log. What was assumed about the
+input is printed when it is found, and is part of every output in JSON.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 import warnings
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
     from skyfill.catalog import Provenance
     from skyfill.scale import Run, Source
 
-_LEVEL = "skyfill.level"
+_LEVEL, _INPUT = "skyfill.level", "skyfill.input"
+# What may be said about the input: roles and units that were guessed, facts that the user declared
+# here or in training, numbers converted to other units, and what may be wrong.
+GUESSED, DECLARED, CONVERTED, WARNED = "guessed", "declared", "converted", "warned"
 QUIET, NORMAL, VERBOSE = -1, 0, 1
 # Seconds between two lines of a log.
 SECONDS_PER_LINE = 30.0
@@ -47,7 +52,36 @@ def note(text: str) -> None:
 
 def warn(text: str) -> None:
     """Print what may be wrong, even where notes are silenced."""
-    click.echo(f"warning: {text}", err=True)
+    if _is_new(WARNED, text):
+        click.echo(f"warning: {text}", err=True)
+
+
+def mention(kind: str, text: str) -> None:
+    """Print what was guessed, declared or converted."""
+    if _is_new(kind, text):
+        note(f"{kind}: {text}")
+
+
+def said_of_input() -> dict[str, list[str]]:
+    """Give all that this run said about its input, by kind."""
+    context = click.get_current_context(silent=True)
+    found: dict[str, list[str]] = {kind: [] for kind in (GUESSED, DECLARED, CONVERTED, WARNED)}
+    return found if context is None else context.meta.setdefault(_INPUT, found)
+
+
+def _is_new(kind: str, text: str) -> bool:
+    """Keep what is said about the input; say whether it was not said before."""
+    said = said_of_input()[kind]
+    if text in said:
+        return False
+    said.append(text)
+    return True
+
+
+def write_json(facts: Mapping[str, Any]) -> None:
+    """Print facts for a program, with what was said about the input."""
+    content = {**facts, "input": said_of_input()}
+    click.echo(json.dumps(content, indent=2, allow_nan=False))
 
 
 def detail(text: str) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import cells_line, note, stages, warn
+from skyfill.cli.checks import mention_rules
+from skyfill.cli.terminal import cells_line, note, stages, warn, write_json
 from skyfill.cli.train_large import out_of_core, resume
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     rules = shared.rules_of(options)
     source = None if place is Place.MEMORY else open_source(catalog)
     table = rules.apply(source.table()) if source else read_table(catalog, schema=rules)
+    mention_rules(rules, table.names)
     names = _features(table, options)
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
     made = json.loads(Provenance(shared.as_typed(context), inputs, seed=seed).to_json())
@@ -118,7 +120,7 @@ def command(context: click.Context, /, **options: Any) -> None:
             model, facts, words = _learn_in_memory(table, names, asked)
     facts["cells"] = _describe_cells(model)
     if options["as_json"]:
-        click.echo(json.dumps({"model": model.identifier, **facts}, indent=2))
+        write_json({"model": model.identifier, **facts})
     note(cells_line(facts["cells"]))
     note(
         f"{facts['rows']} rows, {len(names)} features: {words} -> {options['output']} "
@@ -166,7 +168,7 @@ def _fitting(options: dict[str, Any]) -> dict[str, Any]:
 def _learn_features(table: Table, names: tuple[str, ...], options: dict[str, Any]) -> Learned:
     from skyfill.model import train
 
-    model, learned = train(table, names, **_fitting(options))
+    model, learned = train(table, names, rules=options["rules"], **_fitting(options))
     trials = [{**plan._asdict(), "held_out": score} for plan, score in learned.trials]
     facts = {"rows": len(table), "plan": learned.plan._asdict(), "trials": trials}
     words = f"{options['fits']} fits of about {learned.plan.n_components} components"
@@ -185,6 +187,7 @@ def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]
         force=shared.words_of(options["force"]),
         limits=options["limits"],
         errors=options["errors"],
+        rules=options["rules"],
     )
     plan, labels = fitted.imputer_.plan_, table.column(options["label"])
     counts = Counter(str(label).strip() for label in labels.to_pylist() if label is not None)

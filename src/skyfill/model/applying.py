@@ -16,6 +16,7 @@ from skyfill.classify.scorer import N_DRAWS, Scorer, Scores
 from skyfill.errors import ModelError
 from skyfill.model import results
 from skyfill.model.cells import cells_of
+from skyfill.model.declared import prepared
 from skyfill.model.pipeline import Feature, Model
 from skyfill.network import Cells
 
@@ -96,6 +97,7 @@ def fill_table(model: Model, table: Table, how: Filling | None = None) -> Table:
     how = how or Filling()
     if how.denoise:
         _check_errors(model)
+    table = prepared(model, table)
     cells, factors, _ = cells_of(model, table)
     lost, noisy = np.isnan(cells.values), cells.is_noisy
     post = model.network.posterior(cells, denoise=how.denoise)

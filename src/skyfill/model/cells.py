@@ -19,6 +19,7 @@ from skyfill.catalog import ColumnInfo, Reason, Role, Table
 from skyfill.catalog.units import numbers_in
 from skyfill.errors import CatalogError
 from skyfill.model import results
+from skyfill.model.declared import prepared
 from skyfill.model.pipeline import CellCounts, Detection, Feature, Model
 from skyfill.network import Cells
 
@@ -39,6 +40,7 @@ MAGNITUDES, FLUXES = "phot.mag", ("phot.flux", "phot.fluence", "phot.count", "ph
 
 def features_of(model: Model, table: Table) -> tuple[Array, Array, list[str]]:
     """Numbers of the model's features in its units; factors to the table's; features not there."""
+    table = prepared(model, table)
     columns, factors, absent = [], [], []
     for feature in model.features:
         if feature.name not in table.names:
@@ -64,6 +66,7 @@ def cells_of(model: Model, table: Table) -> tuple[Cells, Array, list[str]]:
     >>> cells_of(model, table)[0].lower.tolist()
     [[nan], [17.0]]
     """
+    table = prepared(model, table)
     values, factors, absent = features_of(model, table)
     return _cells(model.features, model.detections, table, values), factors, absent
 

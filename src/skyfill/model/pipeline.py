@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyfill.catalog import Schema
 from skyfill.classify.scorer import Scorer
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Constant, Identity, Margin
 
-# Files of format 2 hold a scorer, files of format 3 limits or errors; a model without these keeps
-# the older format, which older versions read.
-FORMAT, SCORER_FORMAT, PLAIN_FORMAT = 3, 2, 1
+# Files of format 2 hold a scorer, of format 3 limits or errors, of format 4 what was declared about
+# the training table; a model without these keeps the older format, which older versions read.
+FORMAT, LIMIT_FORMAT, SCORER_FORMAT, PLAIN_FORMAT = 4, 3, 2, 1
 SIDES = ("lower", "upper")
 # Names of a scorer's arrays, and of its trees, start with these.
 SCORER, TREES = "scorer.", "scorer.forests."
@@ -92,6 +93,9 @@ class Model:
         What classifies rows, where the model was trained with labels.
     detections : tuple of Detection
         What gaps and errors of the features say; empty where limits and errors are not used.
+    declared : Schema
+        What the user declared about the features, their errors and limits in the training table. It
+        holds for every table that the model is used on, as far as that does not say otherwise.
     """
 
     features: tuple[Feature, ...]
@@ -99,6 +103,7 @@ class Model:
     provenance: Mapping[str, Any]
     scorer: Scorer | None = None
     detections: tuple[Detection, ...] = ()
+    declared: Schema = Schema()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -115,6 +120,8 @@ class Model:
             digest.update(json.dumps(facts["scorer"], sort_keys=True).encode())
         if self.detections:
             digest.update(json.dumps(facts["detections"], sort_keys=True).encode())
+        if self.declared.rules:
+            digest.update(json.dumps(facts["declared"], sort_keys=True).encode())
         for name in sorted(arrays):
             digest.update(name.encode() + arrays[name].tobytes())
         return digest.hexdigest()[:16]
@@ -134,12 +141,16 @@ def facts_of(model: Model) -> dict[str, Any]:
         facts["scorer"] = model.scorer.facts()
     if model.detections:
         facts["detections"] = [_detection_facts(each) for each in model.detections]
+    if model.declared.rules:
+        facts["declared"] = model.declared.to_dict()
     return facts
 
 
 def _format(model: Model) -> int:
-    if model.detections or model.network.within_limits is not None:
+    if model.declared.rules:
         return FORMAT
+    if model.detections or model.network.within_limits is not None:
+        return LIMIT_FORMAT
     return PLAIN_FORMAT if model.scorer is None else SCORER_FORMAT
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skyfill.catalog import Schema
 from skyfill.classify.scorer import Scorer
 from skyfill.model.pipeline import (
     LEVELS,
@@ -60,7 +61,8 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
     if detections and len(detections) != len(names):
         raise ValueError("features and detections do not belong together")
     scorer = _scorer(facts, arrays, network)
-    return Model(features, network, facts["provenance"], scorer, detections)
+    declared = Schema.from_dict(facts.get("declared", {}))
+    return Model(features, network, facts["provenance"], scorer, detections, declared)
 
 
 def _detection(facts: Mapping[str, Any]) -> Detection:

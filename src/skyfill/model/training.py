@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from skyfill.catalog import Table
+from skyfill.catalog import Schema, Table
 from skyfill.classify.training_set import check_class_features, check_features, label_texts
 from skyfill.model.cells import cells_of, learn_detections
+from skyfill.model.declared import declared_for
 from skyfill.model.pipeline import Feature, Model
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
 from skyfill.network.mixture.fit import Plan, climb_mixture
@@ -30,6 +31,7 @@ def train(
     force: Sequence[str] = (),
     limits: str = "auto",
     errors: str = "auto",
+    rules: Schema | None = None,
     **options: Any,
 ) -> tuple[Model, LearnedMixture]:
     """Learn a model from columns of a table; `options` are those of `learn_mixture`.
@@ -49,6 +51,9 @@ def train(
     errors : {"auto", "on", "off"}
         Use errors of values if their median square exceeds 1 % of the variance of some feature,
         always, or never.
+    rules : Schema, optional
+        What was declared about the table when it was read. The model keeps what concerns its
+        features, and applies it to every table that it is used on.
     **options
         Of `learn_mixture`.
 
@@ -65,13 +70,18 @@ def train(
     ('J', 'K')
     """
     check_features(table, names, force)
-    bare = untrained(table, names, limits=limits, errors=errors)
+    bare = untrained(table, names, limits=limits, errors=errors, rules=rules)
     learned = learn_mixture(cells_of(bare, table)[0], names, **options)
     return replace(bare, network=learned.network, provenance=provenance or {}), learned
 
 
 def untrained(
-    table: Table, names: Sequence[str], *, limits: str = "auto", errors: str = "auto"
+    table: Table,
+    names: Sequence[str],
+    *,
+    limits: str = "auto",
+    errors: str = "auto",
+    rules: Schema | None = None,
 ) -> Model:
     """Return a model that knows what the columns of a table say, and has learned nothing else.
 
@@ -82,7 +92,9 @@ def untrained(
     """
     features = describe_features(table, names)
     detections = learn_detections(table, features, limits=limits, errors=errors)
-    return Model(features, MixtureNetwork(tuple(names), (), ()), {}, detections=detections)
+    declared = declared_for(table, names, rules or Schema())
+    network = MixtureNetwork(tuple(names), (), ())
+    return Model(features, network, {}, detections=detections, declared=declared)
 
 
 def train_classifier(
@@ -93,8 +105,7 @@ def train_classifier(
     classifier: Any = None,
     provenance: Mapping[str, Any] | None = None,
     force: Sequence[str] = (),
-    limits: str = "auto",
-    errors: str = "auto",
+    **how: Any,
 ) -> tuple[Model, Any]:
     """Learn a model that classifies, from columns of a table and a column of labels.
 
@@ -112,8 +123,8 @@ def train_classifier(
     provenance : mapping, optional
     force : sequence of str
         Columns to take although they would be refused.
-    limits, errors : str
-        As in `train`.
+    **how
+        `limits`, `errors` and `rules`, as in `train`.
 
     Returns
     -------
@@ -138,7 +149,7 @@ def train_classifier(
 
     check_class_features(table, names, label, force)
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
-    bare = untrained(table, names, limits=limits, errors=errors)
+    bare = untrained(table, names, **how)
     texts = label_texts(table.column(label).to_pylist())
     fitted.fit(table.select(names), texts, **_known(cells_of(bare, table)[0]))
     scorer, made = fitted.scorer_, provenance or {}

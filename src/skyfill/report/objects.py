@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from skyfill.model.results import (
 )
 from skyfill.report.gaps import GapCounts, count_gaps, known_cells, limit_values, reason_codes
 from skyfill.report.page_data import pack
-from skyfill.sky import read_positions
+from skyfill.sky import PositionColumns, read_positions
 
 MAX_OBJECTS = 10_000
 # Columns of a candidate list that are shown with them.
@@ -50,27 +50,38 @@ class Results:
         Rows of the whole table.
     gaps : GapCounts
         Gaps of the model's features in the whole table.
+    position : PositionColumns, optional
+        Found by name or UCD where not given.
     """
 
     table: Table
     n_rows: int
     gaps: GapCounts
+    position: PositionColumns | None = None
 
 
 def read_results(
-    path: str | Path, features: Sequence[Feature], max_objects: int = MAX_OBJECTS
+    path: str | Path,
+    features: Sequence[Feature],
+    max_objects: int = MAX_OBJECTS,
+    *,
+    prepare: Callable[[Table], Table] = lambda table: table,
+    position: PositionColumns | None = None,
 ) -> Results:
-    """Read a results file of any length: count all its gaps, keep a random sample of its rows."""
+    """Read a results file of any length: count all its gaps, keep a random sample of its rows.
+
+    `prepare` is applied to every batch; `position` names columns that would not be found.
+    """
     scan = open_scan(path)
-    empty = Table(scan.schema.empty_table())
+    empty = prepare(Table(scan.schema.empty_table()))
     if not any(feature.name in empty.names for feature in features):
         wanted = ", ".join(feature.name for feature in features)
         raise CatalogError(
             f"{path}: has none of the model's features ({wanted}); give the results of this "
             "model (skyfill classify or impute), or another model"
         )
-    tables = (Table(pa.Table.from_batches([batch])) for batch in scan.batches)
-    return gather_results(tables, features, max_objects, empty=empty)
+    tables = (prepare(Table(pa.Table.from_batches([batch]))) for batch in scan.batches)
+    return replace(gather_results(tables, features, max_objects, empty=empty), position=position)
 
 
 def gather_results(
@@ -100,7 +111,7 @@ def export_objects(results: Results, model: Model) -> dict[str, Any]:
         "shown": len(table),
         "rows": results.n_rows,
         "ids": _identifiers(table),
-        "position": _positions(table),
+        "position": _positions(table, results.position),
         "values": pack(cells.values, "f8" if cells.values.size <= MAX_EXACT else "f4"),
         "lower": _sparse(cells.lower),
         "upper": _sparse(cells.upper),
@@ -145,10 +156,12 @@ def _identifiers(table: Table) -> list[str]:
     return [(f"{w} ({row})" if often[w] > 1 else w) if w else row for w, row in given]
 
 
-def _positions(table: Table) -> dict[str, Any] | None:
+def _positions(table: Table, columns: PositionColumns | None) -> dict[str, Any] | None:
     try:
-        places = read_positions(table)
+        places = read_positions(table, columns)
     except CatalogError:
+        if columns is not None:
+            raise
         return None
     return {"ra": pack(places.ra_deg, "f8"), "dec": pack(places.dec_deg, "f8")}
 

@@ -17,6 +17,7 @@ from skyfill.catalog.table_files import conforming
 from skyfill.classify.prior import estimate_prior
 from skyfill.errors import CatalogError, ModelError, SkyfillError
 from skyfill.model import Model, cells_of, load_model, scorer_of
+from skyfill.model.declared import overridden
 from skyfill.model.results import before_name
 from skyfill.scale import inputs
 from skyfill.scale.driver import Output, Run, Task, run_job
@@ -149,11 +150,11 @@ class Recipe:
         return cls(work, path if are_remote else loaded, loaded.identifier, rules)
 
     def load(self) -> Model:
-        """Return the model; each process reads the file only once."""
+        """Return the model, as the rules change it; each process reads the file only once."""
         if isinstance(self.model, Model):
-            return self.model
+            return overridden(self.model, self.rules)
         with _LOADING:
-            return _load(self.model, self.identifier)
+            return overridden(_load(self.model, self.identifier), self.rules)
 
     def __call__(self, table: Table, place: int) -> Table:
         """Process rows."""
@@ -209,6 +210,7 @@ def estimate_field_prior(
     By EM (Saerens et al. 2002) over the first 200,000 rows.
     """
     scorer, rules, found = scorer_of(model), rules or Schema(), []
+    model = overridden(model, rules)
     plain = replace(scorer, prior=scorer.shares)
     for table in source.tables():
         found.append(plain.probabilities(cells_of(model, rules.apply(table))[0]))

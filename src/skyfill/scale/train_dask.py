@@ -70,7 +70,7 @@ def train_on_dask(
     with open_client(scheduler) as client:
         parts = plan_parts(files)
         sample = take_sample(client, parts, list(names), rules=rules, rows=sample_rows, seed=seed)
-        model, learned = train(sample, names, **options)
+        model, learned = train(sample, names, rules=rules, **options)
         steps.report(f"a start learned from {len(sample):,} rows")
         held = hold_parts(client, parts, model, rules)
         return refine_on_dask(client, held, model, learned.plan, watch=steps.watch, **how)

@@ -141,7 +141,7 @@ def train_file(
     counted = _counted(blocks, lambda rows: steps.report(f"{rows:,} rows read"))
     with write_columns(counted, len(names), place) as columns, one_blas_thread():
         sample = _sample(columns, schema, sample_rows, options.get("rng", 0))
-        model, learned = train(sample, names, **options)
+        model, learned = train(sample, names, rules=rules, **options)
         steps.report(f"a start learned from {len(sample):,} rows")
         if len(sample) == columns.n_rows:
             return Refined(model, learned.plan, len(sample), learned.n_iter, learned.converged)

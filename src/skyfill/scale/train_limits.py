@@ -69,7 +69,7 @@ def train_with_limits(
     wishes = {key: options[key] for key in ("limits", "errors") if key in options}
     if not untrained(sample, names, **wishes).detections:
         return None
-    model, learned = train(sample, names, **options)
+    model, learned = train(sample, names, rules=rules, **options)
     report(f"a start learned from {len(sample):,} rows, with their limits and errors")
     if len(sample) == n_rows:
         return Refined(model, learned.plan, n_rows, learned.n_iter, learned.converged)

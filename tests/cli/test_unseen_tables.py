@@ -1,0 +1,77 @@
+"""Tables as people have them: a right result, or one clear warning."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from skyfill.catalog import Schema, Table, read_table, write_table
+from skyfill.cli import main
+from skyfill.model import fill_table, load_model, save_model
+
+QUICK = ("--components", "1", "--fits", "1")
+
+
+def run(*words, code=0):
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert done.exit_code == code, done.output
+    return done
+
+
+def said(done):
+    return json.loads(done.stdout)["input"]
+
+
+def magnitudes(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    G = rng.normal(18, 1, n)
+    return {"G": G, "J": G - 1 + rng.normal(0, 0.1, n)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table with a fifth of G at -999, declared for training only."""
+    folder = tmp_path_factory.mktemp("unseen")
+    columns = magnitudes()
+    columns["G"][::5] = -999.0
+    write_table(Table.from_columns(columns), folder / "stars.parquet")
+    (folder / "stars.toml").write_text('columns.G = {sentinels = [-999], unit = "mag"}')
+    words = ("--schema", folder / "stars.toml", "--features", "G,J", *QUICK, "--json")
+    done = run("train", folder / "stars.parquet", *words, "-o", folder / "m.skyfill")
+    assert said(done)["declared"] == ["G: sentinels -999, unit mag"]
+    return folder
+
+
+def test_what_was_declared_in_training_holds_when_the_model_is_used(folder, tmp_path):
+    done = run("impute", folder / "m.skyfill", folder / "stars.parquet", "--json",
+               "-o", tmp_path / "filled.parquet")  # fmt: skip
+    assert json.loads(done.stdout)["filled"] == 60
+    assert said(done)["declared"] == ["G: sentinels -999, unit mag (in training)"]
+    G = read_table(tmp_path / "filled.parquet").numbers("G")[:, 0]
+    assert abs(G - magnitudes()["G"]).max() < 1
+
+
+def test_a_schema_at_use_takes_the_place_of_that_of_training_and_is_mentioned(folder, tmp_path):
+    (tmp_path / "other.toml").write_text("columns.G.sentinels = [-99]")
+    done = run("impute", folder / "m.skyfill", folder / "stars.parquet", "--json", "--schema",
+               tmp_path / "other.toml", "-o", tmp_path / "filled.parquet")  # fmt: skip
+    assert json.loads(done.stdout)["filled"] == 0
+    assert "G: sentinels -99 (in training: sentinels -999)" in said(done)["declared"]
+
+
+def test_what_a_table_states_of_itself_outweighs_what_was_declared_in_training(folder):
+    model = load_model(folder / "m.skyfill")
+    flux = Table.from_columns({"G": [18000.0], "J": [None]}).with_info("G", unit="mmag")
+    plain = Table.from_columns({"G": [18.0], "J": [None]})
+    J = [fill_table(model, table).numbers("J")[0, 0] for table in (flux, plain)]
+    assert J[0] == pytest.approx(J[1], rel=1e-12)
+
+
+def test_a_model_keeps_what_was_declared_about_its_features_in_its_file(folder, tmp_path):
+    model = load_model(folder / "m.skyfill")
+    assert model.declared == Schema.from_dict({"G": {"sentinels": [-999], "unit": "mag"}})
+    save_model(model, tmp_path / "again.skyfill")
+    assert (tmp_path / "again.skyfill").read_bytes() == (folder / "m.skyfill").read_bytes()
+    shown = run("show", folder / "m.skyfill").stdout
+    assert "G: sentinels -999, unit mag" in shown
