@@ -1,12 +1,15 @@
 """A survey on one machine: rate and memory of impute and classify, rivals, killed and resumed.
 
     python benchmarks/scale.py [--rows 1e5,1e6] [--trees 100,300] [--folder DIR] [--only PART,...]
+                              [--before SRC]
 
 Parts: rows (rates against rows, beside a bare pyarrow read-write of the same columns), trees
 (classify against trees), forest (the same trees alone on filled rows in memory, by skyfill and by
 scikit-learn), rivals (what others do in a minute, extrapolated), kills (ten SIGKILLs at random
-points). Every measured job is a process of its own; its time includes the start of Python and the
-reading of compiled kernels, which the same job on one row measures.
+points), before (`--before SRC`: the same model on the same rows by the sources of another version,
+in turn; that version trains the model). Every measured job is a process of its own; its time
+includes the start of Python and the reading of compiled kernels, which the same job on one row
+measures.
 """
 
 import argparse
@@ -92,10 +95,11 @@ def write_models(folder, trees, options):
         save_model(model, path)
 
 
-def measure(command):
+def measure(command, sources=None):
     """Run a process; its time, its processor time and the most memory that it held."""
+    env = os.environ | ({"PYTHONPATH": str(sources)} if sources else {})
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env)
     said = process.stderr.read().decode()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -163,6 +167,23 @@ def figures(n, cost, start):
     rates = [f"{n / max(one.seconds, 1e-3):,.0f}" for one in whole]
     each = [f"{1e6 * one.processor / n:.1f}" for one in whole]
     return [f"{cost.seconds:.1f}", *rates, *each, f"{cost.megabytes:.0f}"]
+
+
+def against_version(folder, n, trees, before, turns=5):
+    """The jobs by two versions in turn: least values of each, and the median of the ratios."""
+    folder = folder / "before"
+    folder.mkdir(exist_ok=True)
+    words = ["--only", "models", "--trees", trees, "--folder", folder]
+    measure([sys.executable, __file__, *map(str, words)], before)
+    after = Path(__file__).resolve().parents[1] / "src"
+    rows = []
+    for name, command in jobs(folder, n, trees).items():
+        pairs = [[measure(command, sources) for sources in (before, after)] for _ in range(turns)]
+        for what, (old, new) in zip(Cost._fields, np.array(pairs).transpose(2, 1, 0), strict=True):
+            ratios = [f"{new.min() / old.min():.3f}", f"{np.median(new / old):.3f}"]
+            rows.append([name, what, f"{old.min():.1f}", f"{new.min():.1f}", *ratios])
+    columns = ["before", "after", "ratio", "median ratio"]
+    print_table([f"job, {n:,} rows, {turns} turns", "least", *columns], rows)
 
 
 def against_trees(folder, n, trees):
@@ -295,6 +316,7 @@ def main():
     parser.add_argument("--fits", type=int, default=3)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--before", type=Path, help="src/ of another version")
     parser.add_argument("--only", default="rows,trees,forest,rivals,kills")
     options = parser.parse_args()
     header("One machine", ["pyarrow", "scikit-learn", "numba"])
@@ -306,6 +328,8 @@ def main():
         write_models(folder, options.trees if "trees" in parts else [most], options)
         if "rows" in parts:
             against_rows(folder, options.rows, most)
+        if options.before:
+            against_version(folder, max(options.rows), most, options.before)
         if "trees" in parts:
             against_trees(folder, min(options.rows), options.trees)
         if "forest" in parts:

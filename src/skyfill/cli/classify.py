@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import mention_training
-from skyfill.cli.terminal import note, shown_run, warn, write_json
+from skyfill.cli.applying import Application, open_application, takes_model, takes_run
+from skyfill.cli.terminal import note, write_json
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
-    from skyfill.catalog import Provenance, Schema
-    from skyfill.model import Model, Scoring
-    from skyfill.scale import Done, Source
+    from skyfill.catalog import Table
+    from skyfill.model import Model
+    from skyfill.scale import Done
 
 
 @click.command(
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
         "skyfill classify lmc.skyfill field/joined.parquet --prior estimate -o classes.fits",
     ),
 )
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("catalog", type=shared.CATALOG)
-@shared.output(kind=shared.CATALOG)
-@shared.scheduler
+@takes_model
 @click.option(
     "--prior",
     metavar="estimate|CLASS=SHARE,...",
@@ -47,10 +44,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Draws of the gaps for gap_share; 0 leaves it empty and is fastest.",
 )
-@shared.schema()
-@shared.seed("Seed of the draws.")
-@shared.resume
-@shared.as_json("the counts")
+@takes_run
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
     """Classify the objects of CATALOG with MODEL, also those with gaps.
@@ -63,47 +57,24 @@ def command(context: click.Context, /, **options: Any) -> None:
     associations are weighed by their probabilities, and counterpart_share is the share of the
     entropy that would vanish if the counterpart were known.
     """
-    from skyfill.catalog import Provenance, Schema, read_schema
-    from skyfill.model import Scoring, load_model
-    from skyfill.scale import apply_model, open_source
-    from skyfill.scale.scoring import absent_features
+    from skyfill.model import Scoring, classify_associations
 
-    model, source = load_model(options["model"]), open_source(options["catalog"])
-    if absent := absent_features(model, source):
-        warn(f"{options['catalog']} lacks {', '.join(absent)}: gaps in every row")
-    rules = read_schema(options["schema"]) if options["schema"] else Schema()
-    model = mention_training(model, rules, source.schema.names)
-    inputs, seed = [options["model"], *source.checked_files], options["seed"]
-    made = Provenance(shared.as_typed(context), inputs, seed=seed, model=model.identifier)
-    prior = _prior(model, source, rules, options)
-    work = Scoring(options["gap_draws"], options["draws"], seed, prior)
-    places = options["model"], options["catalog"], options["output"]
-    if shared.has_associations(source, options):
-        done = _classify_associations(model, work, options, made)
-    else:
-        with shown_run("classifying", source, options, made) as run:
-            done = apply_model(work, *places, rules=rules, run=run)
-    _report(done, model, options)
+    job = open_application(context, options, "gaps")
+    work = Scoring(options["gap_draws"], options["draws"], options["seed"], _prior(job))
+    done = job.run(
+        work, "classifying", lambda table: classify_associations(job.model, table, work), _count
+    )
+    _report(done, job.model, options)
 
 
-def _classify_associations(
-    model: Model, work: Scoring, options: dict[str, Any], made: Provenance
-) -> Done:
-    """Classify all associations of each object, weighed by their probabilities."""
+def _count(table: Table) -> Mapping[str, int]:
     from collections import Counter
 
-    from skyfill.catalog import read_table, write_table
-    from skyfill.model import classify_associations
     from skyfill.model.results import CLASS, OUTLIER
-    from skyfill.scale import Done
 
-    table = read_table(options["catalog"], schema=options["schema"])
-    mixed = classify_associations(model, table, work)
-    write_table(mixed, options["output"], provenance=made)
-    note(f"{len(table)} associations of {len(mixed)} objects weighed")
-    counts = Counter(f"class.{name}" for name in mixed.column(CLASS).to_pylist())
-    counts["outliers"] = sum(mixed.column(OUTLIER).to_pylist())
-    return Done(len(mixed), counts)
+    counts = Counter(f"class.{name}" for name in table.column(CLASS).to_pylist())
+    counts["outliers"] = sum(table.column(OUTLIER).to_pylist())
+    return counts
 
 
 def _report(done: Done, model: Model, options: dict[str, Any]) -> None:
@@ -120,25 +91,23 @@ def _report(done: Done, model: Model, options: dict[str, Any]) -> None:
     )
 
 
-def _prior(
-    model: Model, source: Source, rules: Schema, options: dict[str, Any]
-) -> tuple[float, ...] | None:
+def _prior(job: Application) -> tuple[float, ...] | None:
     """Give the shares of the classes that were asked for."""
     from skyfill.classify.prior import as_prior
     from skyfill.model import scorer_of
     from skyfill.scale import estimate_field_prior
 
-    scorer, text = scorer_of(model), options["prior"]
+    scorer, text = scorer_of(job.model), job.options["prior"]
     if not text:
         return None
     if text != "estimate":
         return tuple(as_prior(shared.shares_of(text), scorer.classes).tolist())
-    if options["scheduler"] or not source.is_one_file:
+    if job.options["scheduler"] or not job.source.is_one_file:
         raise CatalogError(
             "--prior estimate reads one file; estimate the shares on a sample, then give them as "
             "--prior CLASS=SHARE,..."
         )
-    prior = estimate_field_prior(model, source, rules)
+    prior = estimate_field_prior(job.model, job.source, job.rules)
     shares = zip(scorer.classes, prior, strict=True)
     note("estimated shares: " + ", ".join(f"{name} {share:.3g}" for name, share in shares))
     return prior

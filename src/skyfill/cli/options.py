@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +15,6 @@ from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
     from skyfill.catalog import Schema
-    from skyfill.scale import Source
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Option = Callable[[Decorated], Decorated]
@@ -49,6 +49,11 @@ resume = click.option(
     is_flag=True,
     help="Continue a run that was killed or interrupted; the result is the same.",
 )
+
+
+def stacked(*options: Option[Any]) -> Option[Any]:
+    """Return one decorator for several options, in this order."""
+    return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
 
 
 def output(
@@ -240,17 +245,3 @@ def shares_of(text: str, option: str = "--prior") -> dict[str, float]:
         raise click.BadParameter(
             f"{text!r}: write CLASS=NUMBER,..., as in QSO=0.01,RRL=0.99", param_hint=option
         ) from None
-
-
-def has_associations(source: Source, options: Mapping[str, Any]) -> bool:
-    """Tell whether CATALOG holds all associations of its objects; those are weighed in memory."""
-    from skyfill.model.weighing import are_associations
-
-    if not are_associations(source.schema.names):
-        return False
-    if options["scheduler"] or options["resume"]:
-        raise CatalogError(
-            f"{options['catalog']}: holds all associations of its objects, which are weighed in "
-            "memory; leave out --scheduler and --resume"
-        )
-    return True
