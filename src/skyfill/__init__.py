@@ -12,6 +12,7 @@ _PUBLIC = {
     "DiscreteNetwork": "skyfill.network",
     "GaussianNetwork": "skyfill.network",
     "NetworkImputer": "skyfill.impute",
+    "OneNetworkImputer": "skyfill.impute",
     "fit_parameters": "skyfill.network",
     "learn_network": "skyfill.network",
     "load_model": "skyfill.model",

@@ -85,7 +85,7 @@ def test_the_number_of_rows_decides_where_the_user_does_not(folder, tmp_path, mo
         assert said.exit_code == 0, said.output
         return "steps" in json.loads(said.stdout)
 
-    label = ("--label", "class", "--trees", "2", "--method", "paper")
+    label = ("--label", "class", "--trees", "2", "--method", "paper", "--network", "mixture")
     assert not is_out_of_core("few.parquet")
     monkeypatch.setattr(train_large, "MANY_ROWS", 299)
     assert is_out_of_core("few.parquet")

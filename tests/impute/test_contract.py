@@ -15,6 +15,7 @@ from skyfill.impute import (
     MeanImputer,
     NeighborsImputer,
     NetworkImputer,
+    OneNetworkImputer,
 )
 
 IMPUTERS = [
@@ -24,6 +25,8 @@ IMPUTERS = [
     NeighborsImputer(5),
     ForestImputer(10, max_iter=3, random_state=0),
     NetworkImputer(2, n_fits=2, shrinkage=5.0, random_state=0),
+    OneNetworkImputer(n_completions=2, n_orders=2, random_state=0),
+    OneNetworkImputer("bic", margins=True, random_state=0),
 ]
 every_imputer = pytest.mark.parametrize("imputer", IMPUTERS, ids=repr)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skyfill.network import learn_mixture
+from skyfill.network import learn_mixture, learn_one_network
 from skyfill.report.network_drawing import (
     HEIGHT,
     NODE_HEIGHT,
@@ -41,11 +41,22 @@ def test_the_network_of_a_chain_has_its_two_links_with_their_coefficients(chain)
 
 
 def test_arcs_of_a_model_with_graphs_are_its_own(chain):
-    options = {"n_components": 1, "n_fits": 1, "arcs": "shared"}
+    options = {"n_components": 2, "n_fits": 1, "arcs": "shared"}
     network = learn_mixture(chain, list("ABCD"), **options).network
     summary = summarize_network(network)
     assert summary.is_learned
+    assert not summary.is_one
     assert summary.arcs == network.arcs()
+
+
+def test_one_network_is_its_own_summary(chain):
+    """A to B with 0.8 and B to C: strengths are coefficients in standard deviations."""
+    network = learn_one_network(chain, list("ABCD"), score="bic").network
+    summary = summarize_network(network)
+    assert summary.is_one
+    assert set(summary.arcs) == set(network.arcs())
+    links = {frozenset(arc): strength for arc, strength in summary.arcs.items()}
+    assert links[frozenset("AB")] == pytest.approx(0.8, abs=0.05)
 
 
 def test_the_pooled_covariance_is_that_of_the_scores(chain):

@@ -17,7 +17,7 @@ from skyfill.classify.sklearn_trees import Growth
 from skyfill.classify.training_set import Labels, read_labels
 from skyfill.classify.views import VIEWS, Array
 from skyfill.errors import DataError
-from skyfill.impute import NetworkImputer
+from skyfill.impute import NetworkImputer, OneNetworkImputer
 from skyfill.impute._inputs import check_learnable, validated
 from skyfill.impute.base import as_generator
 from skyfill.network import Cells
@@ -36,8 +36,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     method : {"both", "forest", "boosting", "paper"}
         Trees to grow. "paper" is the plain pipeline of Pichara & Protopapas (2013): bagged
-        unpruned trees on values filled by posterior means, the share of votes as probability,
-        never calibrated.
+        unpruned trees on values filled by the posterior means of one network, the share of votes
+        as probability, never calibrated.
     views : sequence of str, optional
         Views from which all trees of the method learn: "raw" (values with gaps), "filled",
         "indicators" (filled, and where the gaps are), "gaps" (raw and filled), "contrasts" (these
@@ -62,7 +62,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Folds of the calibration.
     imputer : NetworkImputer, optional
         How to learn the features; by default ``NetworkImputer(n_fits=3, gaps="auto")``: more fits
-        take longer for every row and hardly improve the classes.
+        take longer for every row and hardly improve the classes. For "paper",
+        ``OneNetworkImputer()``.
     random_state : int, RandomState or None
 
     Attributes
@@ -211,7 +212,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return read_labels(flat)
 
     def _fit_imputer(self, X: Any, rng: np.random.Generator, **known: Any) -> NetworkImputer:
-        default = NetworkImputer(n_fits=3, gaps="auto")
+        paper = self.method == "paper"
+        default = OneNetworkImputer() if paper else NetworkImputer(n_fits=3, gaps="auto")
         imputer = default if self.imputer is None else clone(self.imputer)
         if imputer.random_state is None:
             imputer.set_params(random_state=int(rng.integers(2**31)))

@@ -135,7 +135,7 @@ def fit_scorer(
         shares,
         shares if training.prior is None else training.prior,
         contrasts,
-        fit_outlier_rule(cells, plan, rng),
+        fit_outlier_rule(cells, plan, rng, given=network),
     )
     return Fitted(scorer, out)
 

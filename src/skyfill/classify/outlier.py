@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
 from skyfill.network.cells import as_cells
-from skyfill.network.mixture.fit import Plan
+from skyfill.network.mixture.fit import GIVEN, Plan
+from skyfill.network.mixture.one_network import refit
 
 Array = NDArray[np.float64]
 
@@ -87,7 +88,12 @@ class OutlierRule:
 
 
 def fit_outlier_rule(
-    X: Array | Cells, plan: Plan, rng: np.random.Generator, n_fits: int = 2
+    X: Array | Cells,
+    plan: Plan,
+    rng: np.random.Generator,
+    n_fits: int = 2,
+    *,
+    given: MixtureNetwork | None = None,
 ) -> OutlierRule:
     """Learn from held-out rows how likely ordinary objects are.
 
@@ -101,12 +107,18 @@ def fit_outlier_rule(
         Chooses the rows.
     n_fits : int
         Fits to average.
+    given : MixtureNetwork, optional
+        The network itself, where the plan takes its arcs as given.
     """
     cells = as_cells(X)
     rows = rng.permutation(len(cells))[:MOST_ROWS]
     n_held = int(HELD_OUT * len(rows)) if len(rows) >= LEAST_ROWS else 0
     held = cells.take(rows[:n_held] if n_held else rows)
-    network = _fit(cells, rows, n_held, plan=plan, n_fits=n_fits, rng=rng)
+    train = _not_held(cells, rows, n_held)
+    if given is not None and plan.arcs == GIVEN:
+        network = refit(given, train)
+    else:
+        network = _fit(train, plan=plan, n_fits=n_fits, rng=rng)
     some = [_thinned(held, rate, rng) for rate in THINNED]
     some = [part.take(~np.isnan(part.values).all(axis=1)) for part in some]
     table = np.vstack([part.values for part in some])
@@ -119,19 +131,14 @@ def fit_outlier_rule(
     return replace(rule, surprise=np.maximum.accumulate(surprise))
 
 
-def _fit(
-    cells: Cells,
-    rows: NDArray[np.int64],
-    n_held: int,
-    *,
-    plan: Plan,
-    n_fits: int,
-    rng: np.random.Generator,
-) -> MixtureNetwork:
-    """Fit by the plan that was found; held-out rows help where a column is empty without them."""
+def _not_held(cells: Cells, rows: NDArray[np.int64], n_held: int) -> Cells:
+    """Take the rows to fit; held-out rows help where a column is empty without them."""
     train = cells.take(rows[n_held:])
-    if np.isnan(train.values).all(axis=0).any():
-        train = cells.take(rows)
+    return cells.take(rows) if np.isnan(train.values).all(axis=0).any() else train
+
+
+def _fit(train: Cells, *, plan: Plan, n_fits: int, rng: np.random.Generator) -> MixtureNetwork:
+    """Fit by the plan that was found."""
     k = min(plan.n_components, len(train))
     return learn_mixture(
         train,

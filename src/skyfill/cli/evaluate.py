@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.evaluate import ClassComparison
 
-FILLING = "mean,mixture,knn,missforest,skyfill"
+FILLING = "mean,mixture,knn,missforest,paper,skyfill"
 CLASSIFYING = "mixture,paper,nan-forest,nan-boosting,skyfill"
 SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 
@@ -47,8 +47,8 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 @click.option(
     "--methods",
     metavar="NAME,...",
-    help="Methods to compare: mean, mixture, knn, missforest, paper, skyfill, skyfill-quick; with "
-    "--label also nan-forest, nan-boosting.",
+    help="Methods to compare: mean, mixture, knn, missforest, paper, paper-bic, skyfill, "
+    "skyfill-quick; with --label also nan-forest, nan-boosting.",
 )
 @click.option(
     "--mask",

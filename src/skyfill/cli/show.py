@@ -51,6 +51,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         "cells": summarize_cells(model),
         "arcs": [{"parent": a, "child": b, "strength": round(s, 4)} for (a, b), s in arcs],
         "arcs_learned": summary.is_learned,
+        "one_network": summary.is_one,
         "classes": _classes(model),
         "declared": model.declared.to_dict(),
         "provenance": dict(model.provenance),
@@ -103,13 +104,15 @@ def _classes(model: Model) -> dict[str, Any] | None:
 def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     counts = ", ".join(map(str, facts["components"]))
     yield f"model {facts['identifier']}"
-    yield f"network: {len(facts['components'])} fits of {counts} components; gaps {facts['gaps']}"
+    kind = f"{len(facts['components'])} fits of {counts} components"
+    kind = "one Gaussian network" if facts["one_network"] else kind
+    yield f"network: {kind}; gaps {facts['gaps']}"
     if facts["cells"]:
         yield cells_line(facts["cells"])
     yield from _feature_lines(facts["features"])
     yield from _limit_lines(facts["features"])
     yield from _class_lines(facts["classes"])
-    yield from _arc_lines(facts["arcs"], learned=facts["arcs_learned"])
+    yield from _arc_lines(facts)
     if facts["declared"]:
         yield "\ndeclared in training"
         yield from (f"  {name}: {fact_words(each)}" for name, each in facts["declared"].items())
@@ -157,8 +160,12 @@ def _class_lines(classes: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"  {each['class']:10} {each['training']:.2%} of the training set{field}"
 
 
-def _arc_lines(arcs: list[dict[str, Any]], *, learned: bool) -> Iterator[str]:
-    what = "fraction of the mixture that has it" if learned else "of one network for all components"
+def _arc_lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    arcs, what = facts["arcs"], "of one network for all components"
+    if facts["one_network"]:
+        what = "change of the child per unit of the parent, in standard deviations"
+    elif facts["arcs_learned"]:
+        what = "fraction of the mixture that has it"
     shown = f", the strongest {MOST_ARCS}" if len(arcs) > MOST_ARCS else ""
     yield f"\n{len(arcs)} arcs ({what}){shown}"
     for arc in arcs[:MOST_ARCS]:

@@ -11,7 +11,7 @@ import click
 from skyfill.cli import options as shared
 from skyfill.cli.checks import mention_rules
 from skyfill.cli.terminal import cells_line, note, stages, warn, write_json
-from skyfill.cli.train_large import out_of_core, resume
+from skyfill.cli.train_large import out_of_core, resume, words_of_network
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
@@ -29,6 +29,8 @@ FITS, CLASS_FITS = 8, 3
         "skyfill train training/joined.parquet --features V,R,J_two_mass -o colors.skyfill",
         "skyfill train training/joined.parquet --features V,R,m36_sage,sigma_lc --label "
         "class_truth -o small.skyfill",
+        "skyfill train training/joined.parquet --features V,R,m36_sage,sigma_lc --label "
+        "class_truth --method paper -o paper.skyfill",
     ),
 )
 @click.argument("catalog", type=shared.CATALOG)
@@ -64,7 +66,14 @@ FITS, CLASS_FITS = 8, 3
     type=click.Choice(["both", "forest", "boosting", "paper"]),
     default="both",
     show_default=True,
-    help="Trees that classify; paper: a plain random forest on filled values.",
+    help="Trees that classify; paper: the paper's own model, one network by Algorithm 1 and a "
+    "random forest on filled values, without limits, errors or calibration.",
+)
+@click.option(
+    "--network",
+    type=click.Choice(["mixture", "k2", "bic"]),
+    help="Mixtures of networks; or one network, its arcs by Algorithm 1 (k2) or structural EM "
+    "(bic).  [default: k2 with --method paper, else mixture]",
 )
 @click.option("--trees", type=click.IntRange(min=1), help="Trees of each forest.")
 @click.option(
@@ -103,6 +112,7 @@ def command(context: click.Context, /, **options: Any) -> None:
 
     if not options["label"]:
         _refuse_class_options(options)
+    _settle_network(context, options)
     options["fits"] = options["fits"] or (CLASS_FITS if options["label"] else FITS)
     place, catalog = choose_place(options), options["catalog"]
     rules = shared.rules_of(options)
@@ -150,18 +160,40 @@ def _learn_in_memory(table: Table, names: tuple[str, ...], options: dict[str, An
     return learned
 
 
+def _settle_network(context: click.Context, options: dict[str, Any]) -> None:
+    """Choose the kind of network; refuse options that are those of mixtures."""
+    is_paper = options["method"] == "paper"
+    options["network"] = options["network"] or ("k2" if is_paper else "mixture")
+    if options["network"] == "mixture":
+        return
+    for name in ("components", "arcs", "gaps", "fits"):
+        if shared.is_given(context, name):
+            message = "is for mixtures: leave it out, or add --network mixture"
+            raise click.BadParameter(message, param_hint=f"--{name}")
+    options["fits"] = 1
+    for name in ("limits", "errors"):
+        if is_paper and not shared.is_given(context, name):
+            options[name] = "off"
+
+
 def _fitting(options: dict[str, Any]) -> dict[str, Any]:
     """Give the options of `skyfill.model.train`."""
-    return {
+    shown = {
         "provenance": options["made"],
         "force": shared.words_of(options["force"]),
+        "limits": options["limits"],
+        "errors": options["errors"],
+        "rng": options["seed"],
+    }
+    if options["network"] != "mixture":
+        from skyfill.network import learn_one_network
+
+        return shown | {"learn": learn_one_network, "score": options["network"], "margins": False}
+    return shown | {
         "n_components": _components(options["components"]),
         "arcs": options["arcs"],
         "gaps": options["gaps"] or "ignorable",
-        "limits": options["limits"],
-        "errors": options["errors"],
         "n_fits": options["fits"],
-        "rng": options["seed"],
     }
 
 
@@ -171,8 +203,7 @@ def _learn_features(table: Table, names: tuple[str, ...], options: dict[str, Any
     model, learned = train(table, names, rules=options["rules"], **_fitting(options))
     trials = [{**plan._asdict(), "held_out": score} for plan, score in learned.trials]
     facts = {"rows": len(table), "plan": learned.plan._asdict(), "trials": trials}
-    words = f"{options['fits']} fits of about {learned.plan.n_components} components"
-    return model, facts, words
+    return model, facts, words_of_network(model, learned.plan)
 
 
 def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]) -> Learned:
@@ -202,21 +233,12 @@ def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]
         warn(f"class {name} has {counts[name]} objects: its probabilities are rough")
     unlabelled = len(table) - sum(counts.values())
     rest = f", {unlabelled} rows without a label" if unlabelled else ""
-    fits = f"{options['fits']} fits of about {plan.n_components} components"
-    return model, facts, f"{len(counts)} classes{rest}, {fits}"
+    return model, facts, f"{len(counts)} classes{rest}, {words_of_network(model, plan)}"
 
 
 def _classifier(options: dict[str, Any]) -> Any:
     from skyfill.classify import CatalogClassifier
-    from skyfill.impute import NetworkImputer
 
-    imputer = NetworkImputer(
-        _components(options["components"]),
-        arcs=options["arcs"],
-        gaps=options["gaps"] or "auto",
-        n_fits=options["fits"],
-        random_state=options["seed"],
-    )
     weight, prior = options["class_weight"], options["prior"]
     if weight and weight != "balanced":
         weight = shared.shares_of(weight, "--class-weight")
@@ -225,9 +247,23 @@ def _classifier(options: dict[str, Any]) -> Any:
         class_weight=weight,
         prior=shared.shares_of(prior, "--prior") if prior else None,
         calibrate=not options["no_calibration"],
-        imputer=imputer,
+        imputer=_imputer(options),
         random_state=options["seed"],
         **({"n_trees": options["trees"]} if options["trees"] else {}),
+    )
+
+
+def _imputer(options: dict[str, Any]) -> Any:
+    from skyfill.impute import NetworkImputer, OneNetworkImputer
+
+    if options["network"] != "mixture":
+        return OneNetworkImputer(options["network"], random_state=options["seed"])
+    return NetworkImputer(
+        _components(options["components"]),
+        arcs=options["arcs"],
+        gaps=options["gaps"] or "auto",
+        n_fits=options["fits"],
+        random_state=options["seed"],
     )
 
 

@@ -16,12 +16,13 @@ from skyfill.errors import CatalogError
 if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.model import Model, Refined
+    from skyfill.network.mixture.fit import Plan
     from skyfill.scale import Source
 
 # Above this number of rows, a model is learned out of core by default.
 MANY_ROWS = 2_000_000
 # Options that decide what is learned.
-CHOICES = ("components", "arcs", "gaps", "limits", "errors", "fits")
+CHOICES = ("network", "components", "arcs", "gaps", "limits", "errors", "fits")
 
 out_of_core = click.option(
     "--out-of-core/--in-memory",
@@ -121,9 +122,17 @@ def learn_large(
     if not found.converged:
         warn(f"EM had not settled after {found.n_iter} steps")
     learned = {"rows": found.n_rows, "steps": found.n_iter, "converged": found.converged}
-    fits, n_components = len(model.network.fits), found.plan.n_components
-    words = f"{fits} fits of about {n_components} components to all rows"
+    words = f"{words_of_network(model, found.plan)} to all rows"
     return model, {"plan": found.plan._asdict(), **learned}, words
+
+
+def words_of_network(model: Model, plan: Plan) -> str:
+    """Say how large a network is."""
+    from skyfill.network.mixture.fit import GIVEN
+
+    if plan.arcs == GIVEN:
+        return f"one network of {len(model.network.arcs())} arcs fitted"
+    return f"{len(model.network.fits)} fits of about {plan.n_components} components"
 
 
 def _job_facts(source: Source, names: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:

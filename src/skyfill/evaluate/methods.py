@@ -21,6 +21,7 @@ from skyfill.impute import (
     MeanImputer,
     NeighborsImputer,
     NetworkImputer,
+    OneNetworkImputer,
 )
 
 Factory = Callable[[], Any]
@@ -92,8 +93,7 @@ def _filled(imputer: Factory) -> FilledClassifier:
     return FilledClassifier(imputer(), _forest())
 
 
-# The paper's network, and a small mixture for a first look.
-_PAPER = partial(NetworkImputer, 1, margins=False, n_fits=1)
+# A small mixture for a first look.
 _QUICK = partial(NetworkImputer, 6, n_fits=1, tol=1e-3)
 # Name -> what makes a new imputer.
 IMPUTERS: dict[str, Factory] = {
@@ -101,7 +101,8 @@ IMPUTERS: dict[str, Factory] = {
     "mixture": GaussianMixtureImputer,
     "knn": NeighborsImputer,
     "missforest": partial(ForestImputer, n_jobs=-1),
-    "paper": _PAPER,
+    "paper": OneNetworkImputer,
+    "paper-bic": partial(OneNetworkImputer, "bic"),
     "skyfill": NetworkImputer,
     "skyfill-quick": _QUICK,
 }
@@ -114,7 +115,8 @@ CLASSIFIERS: dict[str, Factory] = {
     "missforest": partial(_filled, IMPUTERS["missforest"]),
     "nan-forest": _forest,
     "nan-boosting": _boosting,
-    "paper": lambda: CatalogClassifier("paper", imputer=_PAPER()),
+    "paper": lambda: CatalogClassifier("paper", imputer=OneNetworkImputer()),
+    "paper-bic": lambda: CatalogClassifier("paper", imputer=OneNetworkImputer("bic")),
     "skyfill": CatalogClassifier,
     "skyfill-quick": lambda: CatalogClassifier(
         "forest", imputer=_QUICK(gaps="informative"), n_trees=60

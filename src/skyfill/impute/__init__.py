@@ -4,6 +4,7 @@ from skyfill.impute._inputs import Numbers, as_numbers
 from skyfill.impute.baselines import GaussianMixtureImputer, MeanImputer, NeighborsImputer
 from skyfill.impute.missforest import ForestImputer
 from skyfill.impute.network_imputer import NetworkImputer
+from skyfill.impute.one_network_imputer import OneNetworkImputer
 
 __all__ = [
     "ForestImputer",
@@ -12,5 +13,6 @@ __all__ = [
     "NeighborsImputer",
     "NetworkImputer",
     "Numbers",
+    "OneNetworkImputer",
     "as_numbers",
 ]

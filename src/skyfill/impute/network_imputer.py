@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from skyfill.errors import ConvergenceWarning
 from skyfill.impute._inputs import Array, check_learnable, validated
 from skyfill.impute.base import DistributionImputer, as_generator
 from skyfill.network import Cells, Posterior, learn_mixture
+from skyfill.network.mixture.learn import LearnedMixture
 
 
 class NetworkImputer(DistributionImputer):
@@ -19,7 +20,7 @@ class NetworkImputer(DistributionImputer):
 
     Columns are mapped to normal scores; several mixtures of Gaussian networks are fitted by EM to
     the seen cells and averaged. What is "auto" is chosen by held-out likelihood.
-    ``NetworkImputer(n_components=1, margins=False, n_fits=1)`` is one Gaussian, as in the paper.
+    `OneNetworkImputer` is the paper's single network.
 
     Parameters
     ----------
@@ -61,6 +62,10 @@ class NetworkImputer(DistributionImputer):
     >>> imputer.transform([[18.2, np.nan]]).round(1)
     array([[18.2, 17.4]])
     """
+
+    # What learns, given cells and all options; a subclass may learn another kind of network.
+    _learner: Callable[..., LearnedMixture] = staticmethod(learn_mixture)
+    _complaint = "EM did not converge in max_iter steps; raise max_iter or tol"
 
     def __init__(  # noqa: PLR0913 - every option of the model
         self,
@@ -111,15 +116,11 @@ class NetworkImputer(DistributionImputer):
         options = self.get_params(deep=False)
         rng = as_generator(options.pop("random_state"))
         names = getattr(self, "feature_names_in_", None)
-        learned = learn_mixture(cells, names, rng=rng, **options)
+        learned = self._learner(cells, names, rng=rng, **options)
         self.network_, self.plan_ = learned.network, learned.plan
         self.n_iter_, self.converged_ = learned.n_iter, learned.converged
         if not learned.converged:
-            warnings.warn(
-                f"EM did not converge in {self.max_iter} steps; raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            warnings.warn(self._complaint, ConvergenceWarning, stacklevel=3)
 
     def transform(
         self, X: Any, *, lower: Any = None, upper: Any = None, errors: Any = None

@@ -23,7 +23,7 @@ Expect = Callable[[Mixture], Moments]
 Watch = Callable[[Expect, int, int], Expect]
 
 
-def train(
+def train(  # noqa: PLR0913 - what is learned, and how
     table: Table,
     names: Sequence[str],
     *,
@@ -32,9 +32,10 @@ def train(
     limits: str = "auto",
     errors: str = "auto",
     rules: Schema | None = None,
+    learn: Callable[..., LearnedMixture] = learn_mixture,
     **options: Any,
 ) -> tuple[Model, LearnedMixture]:
-    """Learn a model from columns of a table; `options` are those of `learn_mixture`.
+    """Learn a model from columns of a table.
 
     Parameters
     ----------
@@ -54,8 +55,10 @@ def train(
     rules : Schema, optional
         What was declared about the table when it was read. The model keeps what concerns its
         features, and applies it to every table that it is used on.
+    learn : callable
+        `learn_mixture`, or `learn_one_network` for the paper's single network.
     **options
-        Of `learn_mixture`.
+        Of `learn`.
 
     Returns
     -------
@@ -71,7 +74,7 @@ def train(
     """
     check_features(table, names, force)
     bare = untrained(table, names, limits=limits, errors=errors, rules=rules)
-    learned = learn_mixture(cells_of(bare, table)[0], names, **options)
+    learned = learn(cells_of(bare, table)[0], names, **options)
     return replace(bare, network=learned.network, provenance=provenance or {}), learned
 
 

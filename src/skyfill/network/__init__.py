@@ -3,6 +3,7 @@
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.learn import learn_mixture
 from skyfill.network.mixture.network import MixtureNetwork
+from skyfill.network.mixture.one_network import learn_one_network
 from skyfill.network.moments import Moments, em
 from skyfill.network.single.discrete import DiscreteNetwork
 from skyfill.network.single.gaussian import Gaussian, GaussianNetwork, MeanCov
@@ -31,4 +32,5 @@ __all__ = [
     "k2_search",
     "learn_mixture",
     "learn_network",
+    "learn_one_network",
 ]

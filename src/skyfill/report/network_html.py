@@ -34,8 +34,11 @@ def gaussian_html(network: GaussianNetwork) -> str:
 
 
 def mixture_html(network: MixtureNetwork) -> str:
-    """Draw the one network that describes a mixture best."""
+    """Draw the one network that describes a mixture best, or the one that there is."""
     summary = summarize_network(network)
+    if summary.is_one:
+        line = f"Gaussian network: {len(network)} features, {len(summary.arcs)} arcs"
+        return _with_line(draw_svg(summary.names, summary.arcs), line)
     sizes = ", ".join(map(str, network.n_components))
     line = (
         f"Mixture of networks: {len(network)} features, {len(network.fits)} fits of {sizes} "

@@ -58,16 +58,20 @@ class Summary:
     is_learned : bool
         Whether the model has graphs of its own: the strength is then the share of the mixture
         that has the arc. Otherwise it is the size of the regression's coefficient.
+    is_one : bool
+        Whether the model is one network, not a mixture: the arcs are all its own, and their
+        strength is again the size of the coefficient.
     """
 
     names: tuple[str, ...]
     arcs: dict[tuple[str, str], float]
     regressions: tuple[FeatureRegression, ...]
     is_learned: bool
+    is_one: bool = False
 
 
 def summarize_network(network: MixtureNetwork) -> Summary:
-    """Describe a mixture by one network.
+    """Describe a mixture by one network; one network by itself.
 
     Examples
     --------
@@ -81,7 +85,9 @@ def summarize_network(network: MixtureNetwork) -> Summary:
     """
     cov = pooled_cov(network)
     learned = {arc: share for arc, share in network.arcs().items() if share >= LEAST_SHARE}
-    graph = _as_parents(network.names, learned) if learned else _search(cov)
+    graph = network.graph
+    if graph is None:
+        graph = _as_parents(network.names, learned) if learned else _search(cov)
     regressions = tuple(
         _regression(network.names, cov, child, family) for child, family in enumerate(graph)
     )
@@ -90,6 +96,8 @@ def summarize_network(network: MixtureNetwork) -> Summary:
         for each in regressions
         for parent, weight in zip(each.parents, each.weights, strict=True)
     }
+    if network.graph is not None:
+        return Summary(network.names, strength, regressions, is_learned=True, is_one=True)
     return Summary(network.names, learned or strength, regressions, bool(learned))
 
 

@@ -18,6 +18,8 @@ from skyfill.catalog.file_io import open_atomic
 from skyfill.evaluate.surveys import Groups, guess_groups
 from skyfill.model import Model
 from skyfill.model.cells import is_magnitude
+from skyfill.network import MixtureNetwork
+from skyfill.network.mixture.margin import Margin
 from skyfill.report.gaps import REASONS, known_cells
 from skyfill.report.importance import importance_for_classes, importance_for_features
 from skyfill.report.network_drawing import (
@@ -107,7 +109,7 @@ def export_report(report: Report) -> dict[str, Any]:
         "features": _features(model, groups),
         "groups": [{"name": name, "members": members} for name, members in groups.items()],
         "engine": export_network(model.network),
-        "graph": _graph(summarize_network(model.network)),
+        "graph": _graph(summarize_network(model.network), model.network),
         "pair": _typical_pair(model, groups),
         "gaps": _gaps(results),
         "objects": export_objects(results, model) if results else None,
@@ -144,11 +146,14 @@ def _features(model: Model, groups: Groups) -> list[dict[str, Any]]:
     ]
 
 
-def _graph(summary: Summary) -> dict[str, Any]:
+def _graph(summary: Summary, network: MixtureNetwork) -> dict[str, Any]:
+    is_linear = not any(type(margin) is Margin for margin in network.margins)
     place = {name: j for j, name in enumerate(summary.names)}
     arcs = sorted(summary.arcs.items(), key=lambda item: item[1])
     return {
         "learned": summary.is_learned,
+        "one": summary.is_one,
+        "linear": is_linear,
         "paper": {"width": WIDTH, "height": HEIGHT, "node": NODE_HEIGHT},
         "places": place_nodes(summary.names, summary.arcs).round(1).tolist(),
         "widths": node_widths(summary.names).tolist(),

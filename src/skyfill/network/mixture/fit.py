@@ -27,6 +27,8 @@ GAP_DOUBT = 2.0
 # A component's weight is estimated with this many extra rows.
 WEIGHT_PRIOR = 1.0
 MIN_VARIANCE = 1e-4
+# Arcs that were learned before; each node then keeps this share of its variance as noise.
+GIVEN, LEAST_NOISE = "given", 1e-6
 # How far the pooled covariance, to which components shrink, is itself drawn to its diagonal.
 TO_DIAGONAL = 0.1
 # Longest stride of accelerated EM, in steps; how far the first Gaussian is followed.
@@ -54,12 +56,16 @@ def maximize_mixture(
     `shrinkage` extra rows; with graphs, every node is then regressed on its parents. With
     `pooling` the regressions of columns on one another are drawn to common ones instead.
     """
-    if plan.pooling:
+    least = 0.0
+    if plan.arcs == GIVEN:
+        means, covs, least = moments.mean, moments.cov, LEAST_NOISE
+    elif plan.pooling:
         means, covs = maximize_pooled(moments, plan.shrinkage, np.array(plan.pooling))
     else:
         means, covs = _maximize_shrunk(moments, plan.shrinkage)
     if graphs is not None:
-        covs = np.stack([project(cov, graph) for cov, graph in zip(covs, graphs, strict=True)])
+        pairs = zip(covs, graphs, strict=True)
+        covs = np.stack([project(cov, graph, least) for cov, graph in pairs])
     weights = moments.weight + WEIGHT_PRIOR
     rates = gap_rates(moments) if plan.informative else None
     return Mixture(weights / weights.sum(), means, covs, rates, graphs)
@@ -98,13 +104,17 @@ def gap_rates(moments: Moments) -> Array:
     return np.asarray((moments.gaps + extra * overall) / (count + extra))
 
 
-def project(cov: Array, graph: Parents) -> Array:
-    """Covariance of the network with these arcs that fits a covariance best."""
+def project(cov: Array, graph: Parents, least: float = 0.0) -> Array:
+    """Covariance of the network with these arcs that fits a covariance best.
+
+    Every node keeps at least the variance `least` as noise.
+    """
     p = len(cov)
     b, noise = np.zeros((p, p)), np.empty(p)
     for child, family in enumerate(graph):
         weights, noise[child], _ = regress(cov, child, family)
         b[child, list(family)] = weights
+    noise = np.maximum(noise, least)
     root = np.linalg.solve(np.eye(p) - b, np.diag(np.sqrt(noise)))
     return root @ root.T
 
@@ -134,8 +144,14 @@ def climb_mixture(
     tol: float,
     max_iter: int,
 ) -> Climb[Mixture]:
-    """EM; `expect` may sum over one array or over many. Arcs are searched once, when it settles."""
+    """EM; `expect` may sum over one array or over many.
+
+    Arcs are searched once, when it settles; or they are those of the start, if they are given.
+    """
     climb = _strides if plan.pooling else em
+    if plan.arcs == GIVEN:
+        maximize = partial(maximize_mixture, plan=plan, graphs=start.parents)
+        return em(expect, maximize, start, tol=tol, max_iter=max_iter)
     found = climb(expect, partial(maximize_mixture, plan=plan), start, tol=tol, max_iter=max_iter)
     if plan.arcs == "full" or not found.converged:
         return found

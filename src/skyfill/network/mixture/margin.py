@@ -191,7 +191,10 @@ def identity_margin(seen: Array) -> Margin:
     """Plain standardisation: mean 0 and standard deviation 1."""
     if np.ptp(seen) == 0:
         return Constant(seen[:1], np.zeros(1))
-    return Identity(np.array([seen.mean(), seen.mean() + seen.std()]), np.array([0.0, 1.0]))
+    # By the reach of the column: squares of huge values would overflow.
+    reach = float(np.abs(seen).max())
+    center, spread = reach * (seen / reach).mean(), reach * (seen / reach).std()
+    return Identity(np.array([center, center + spread]), np.array([0.0, 1.0]))
 
 
 class Knots(NamedTuple):

@@ -19,6 +19,7 @@ from skyfill.network.mixture.margin import Knots, Margin, lay_out, score_columns
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
 from skyfill.network.mixture.weighing import Dice, Parts, draw, roll, weigh, without_noisy
 from skyfill.network.single.gaussian import GaussianNetwork
+from skyfill.network.single.graph import Parents
 from skyfill.network.single.parameters import as_network
 from skyfill.network.single.posterior import Posterior
 from skyfill.threads import map_threads
@@ -85,6 +86,12 @@ class MixtureNetwork:
     def n_components(self) -> tuple[int, ...]:
         """Components of each fit."""
         return tuple(len(fit.weights) for fit in self.fits)
+
+    @property
+    def graph(self) -> Parents | None:
+        """Parents of each column, where the model is one network with arcs."""
+        graphs = [graph for fit in self.fits for graph in fit.parents or ()]
+        return graphs[0] if len(graphs) == sum(self.n_components) == 1 else None
 
     @cached_property
     def _components(self) -> Components:

@@ -26,6 +26,7 @@ from skyfill.network.single.parameters import (
     fit_saturated,
     fit_standard,
     standardize,
+    warn_singular,
 )
 from skyfill.network.single.posterior import draws, expect, find_gaps
 from skyfill.network.single.univariate import draw_univariate
@@ -195,8 +196,10 @@ def learn_network(  # noqa: PLR0913 - every option of the algorithm
     options = Options(max_parents, n_completions, n_orders, n_bins, np.random.default_rng(rng))
     standard = standardize(X, names)
     with one_blas_thread():
-        rounds = SCORES[score](standard.Z, names, options)
-        fit, trace, converged = run(rounds, tol, max_iter)
+        fit, trace, converged = learn_standard(
+            standard.Z, names, options, score=score, tol=tol, max_iter=max_iter
+        )
+        warn_singular(standard.Z, fit.network)
     if not converged:
         warnings.warn(
             f"the graph did not converge in {max_iter} iterations; raise max_iter or tol",
@@ -208,10 +211,29 @@ def learn_network(  # noqa: PLR0913 - every option of the algorithm
     return Learned(standard.restore(fit.network), trace, converged)
 
 
-def _check(shape: tuple[int, ...], score: str) -> None:
-    n, p = shape
+def learn_standard(
+    Z: Array,
+    names: tuple[str, ...],
+    options: Options,
+    *,
+    score: str,
+    tol: float,
+    max_iter: int,
+) -> tuple[Fit, tuple[Step, ...], bool]:
+    """Learn from a standardized table; says nothing of what it had to regularize."""
+    check_score(score)
+    return run(SCORES[score](Z, names, options), tol, max_iter)
+
+
+def check_score(score: str) -> None:
+    """Refuse a score that does not exist."""
     if score not in SCORES:
         raise ValueError(f"score must be one of {', '.join(SCORES)}, not {score!r}")
+
+
+def _check(shape: tuple[int, ...], score: str) -> None:
+    n, p = shape
+    check_score(score)
     if n < 3:
         raise DataError(f"{n} rows are too few to learn from; give at least three")
     if n <= p:

@@ -103,6 +103,7 @@ def fit_parameters(
     standard = standardize(X, names)
     with one_blas_thread():
         fit = fit_standard(standard.Z, names, graph, tol=tol, max_iter=max_iter)
+        warn_singular(standard.Z, fit.network)
     if not fit.converged:
         warnings.warn(
             f"EM did not converge in {max_iter} steps; raise max_iter or tol",
@@ -116,7 +117,7 @@ def fit_parameters(
 def fit_standard(
     Z: Array, names: tuple[str, ...], parents: Parents, *, tol: float, max_iter: int
 ) -> Fit:
-    """EM for a standardized table; warns where the data do not determine a node."""
+    """EM for a standardized table."""
     gaps, p = find_gaps(Z, names), len(names)
 
     def maximize(moments: Moments) -> GaussianNetwork:
@@ -124,7 +125,6 @@ def fit_standard(
 
     start = as_network(names, parents, np.zeros(p), np.eye(p))
     found = em(lambda net: expect(gaps, net._joint), maximize, start, tol=tol, max_iter=max_iter)
-    _warn_singular(found.moments.cov, names, parents)
     return Fit(found.params, np.array(found.trace), found.converged)
 
 
@@ -137,8 +137,10 @@ def _check_rows(n: int, parents: Parents, names: tuple[str, ...]) -> None:
             )
 
 
-def _warn_singular(cov: Array, names: tuple[str, ...], parents: Parents) -> None:
-    bad = [names[j] for j, family in enumerate(parents) if not regress(cov, j, family)[2]]
+def warn_singular(Z: Array, network: GaussianNetwork) -> None:
+    """Warn where the data do not determine a node."""
+    cov, names = expect(find_gaps(Z, network.names), network._joint).cov, network.names
+    bad = [names[j] for j, family in enumerate(network.parents) if not regress(cov, j, family)[2]]
     if bad:
         warnings.warn(
             f"singular covariance at {', '.join(bad)}: a node is an exact linear function of its "

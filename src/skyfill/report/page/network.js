@@ -33,9 +33,11 @@ function networkSection() {
     make(
       "p.hint",
       {},
-      graph.learned
-        ? "These are the arrows that the model learned; their width is the fraction of the mixture's components that have the arrow."
-        : "The model is a mixture of Gaussians with full covariances; the arrows show the sparse network that best describes the mixture as a whole (BIC, at most three parents). Their width is the size of the regression coefficient.",
+      graph.one
+        ? "The model is one Gaussian network; these are its arrows. Their width is the size of the regression coefficient, in standard deviations."
+        : graph.learned
+          ? "These are the arrows that the model learned; their width is the fraction of the mixture's components that have the arrow."
+          : "The model is a mixture of Gaussians with full covariances; the arrows show the sparse network that best describes the mixture as a whole (BIC, at most three parents). Their width is the size of the regression coefficient.",
     ),
   );
 }
@@ -72,7 +74,7 @@ function equation(graph, j) {
       "p",
       {},
       code(`${child} = ${terms} ± ${show(noise, 3)}`),
-      ` in normal scores (ranks turned into standard deviations). These parents explain ${percent(explained)} of its variance.`,
+      ` in ${graph.linear ? "standard deviations" : "normal scores (ranks turned into standard deviations)"}. These parents explain ${percent(explained)} of its variance.`,
     ),
     uses,
   ];

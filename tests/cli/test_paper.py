@@ -1,0 +1,93 @@
+"""`skyfill train --method paper`: the paper's own model through every command."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from skyfill.catalog import read_table, write_table
+from skyfill.cli import main
+from skyfill.model import load_model
+from tests.cli.test_classify import stars
+
+NAMES = ("V", "I", "K")
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("paper")
+    write_table(stars(), folder / "train.parquet")
+    said = run(
+        "train", folder / "train.parquet", "--label", "class", "--method", "paper", "--trees", 20,
+        "-o", folder / "paper.skyfill",
+    )  # fmt: skip
+    assert said.exit_code == 0, said.output
+    assert "one network of" in said.stderr
+    return folder
+
+
+def test_the_model_is_one_gaussian_network_and_a_plain_forest(folder):
+    model = load_model(folder / "paper.skyfill")
+    assert model.network.n_components == (1,)
+    assert model.network.arcs()
+    assert [type(margin).__name__ for margin in model.network.margins] == ["Identity"] * 3
+    assert model.network.calibration is None
+    assert model.scorer.calibration.kind == "none"
+    assert [member.view for member in model.scorer.members] == ["filled"]
+
+
+def test_show_lists_its_arcs(folder):
+    said = run("show", folder / "paper.skyfill")
+    assert "network: one Gaussian network" in said.stdout
+    facts = json.loads(run("show", folder / "paper.skyfill", "--json").stdout)
+    found = {(arc["parent"], arc["child"]) for arc in facts["arcs"]}
+    assert found == set(load_model(folder / "paper.skyfill").network.arcs())
+    assert facts["arcs_learned"]
+
+
+def test_impute_classify_and_report_take_it(folder):
+    table = stars(200, seed=1)
+    write_table(table, folder / "new.parquet")
+    model = folder / "paper.skyfill"
+    for words in (
+        ("impute", model, folder / "new.parquet", "--draws", 1, "-o", folder / "filled.parquet"),
+        ("classify", model, folder / "new.parquet", "-o", folder / "classes.parquet"),
+        ("report", model, folder / "classes.parquet", "-o", folder / "page.html"),
+    ):
+        said = run(*words)
+        assert said.exit_code == 0, said.output
+    filled = read_table(folder / "filled.parquet").numbers(*NAMES)
+    seen = ~np.isnan(table.numbers(*NAMES))
+    assert np.isfinite(filled).all()
+    assert np.array_equal(filled[seen], table.numbers(*NAMES)[seen])
+    truth = np.array(table.column("class").to_pylist(), dtype=object)
+    known = np.array([word is not None for word in truth])
+    said = np.array(read_table(folder / "classes.parquet").column("class_was").to_pylist())
+    found = np.array(read_table(folder / "classes.parquet").column("class").to_pylist())
+    assert (said == truth).all()
+    assert (found == truth)[known].mean() > 0.9
+    assert '"learned":true,"one":true,"linear":true' in (folder / "page.html").read_text()
+
+
+@pytest.mark.parametrize("where", [(), ("--out-of-core",)])
+def test_without_labels_it_only_fills(folder, where, tmp_path):
+    out = tmp_path / "bic.skyfill"
+    said = run("train", folder / "train.parquet", "--network", "bic", *where, "-o", out)
+    assert said.exit_code == 0, said.output
+    model = load_model(out)
+    assert model.scorer is None
+    assert model.network.fits[0].parents is not None
+
+
+def test_options_of_mixtures_are_refused(folder, tmp_path):
+    said = run(
+        "train", folder / "train.parquet", "--network", "k2", "--fits", 3, "-o", tmp_path / "x"
+    )
+    assert said.exit_code == 2
+    assert "--fits: is for mixtures" in said.output
+    assert not (tmp_path / "x").exists()
