@@ -16,6 +16,7 @@ _PUBLIC = {
     "fit_parameters": "skyfill.network",
     "learn_network": "skyfill.network",
     "load_model": "skyfill.model",
+    "use_device": "skyfill.device",
 }
 
 __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 - every key is a string

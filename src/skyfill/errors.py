@@ -4,6 +4,7 @@ __all__ = [
     "CatalogError",
     "ConvergenceWarning",
     "DataError",
+    "DeviceError",
     "GraphError",
     "ModelError",
     "RegularizationWarning",
@@ -37,3 +38,7 @@ class CatalogError(SkyfillError, ValueError):
 
 class ModelError(SkyfillError, ValueError):
     """A model file that is damaged, malicious or of an unknown version."""
+
+
+class DeviceError(SkyfillError, RuntimeError):
+    """No GPU can be used as requested."""

@@ -23,6 +23,7 @@ takes_model = shared.stacked(
     click.argument("model", type=click.Path(path_type=Path)),
     click.argument("catalog", type=shared.CATALOG),
     shared.output(kind=shared.CATALOG),
+    shared.device,
     shared.scheduler,
 )
 takes_run = shared.stacked(

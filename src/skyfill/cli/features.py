@@ -58,6 +58,7 @@ def _column_option(name: str) -> Any:
     metavar="SIGMA",
     help="Drop values further than this many robust standard deviations from the median.",
 )
+@shared.device
 @shared.resume
 @shared.as_json("counts")
 @click.pass_context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,6 +43,24 @@ scheduler = click.option(
     "--scheduler",
     metavar="ADDRESS|local",
     help="Use the Dask cluster of this scheduler; local starts processes on this machine.",
+)
+
+
+def _use_device(context: click.Context, _: click.Parameter, name: str) -> None:
+    from skyfill.device import chosen_device, use_device
+
+    context.call_on_close(partial(use_device, chosen_device()))
+    use_device(name)
+
+
+device = click.option(
+    "--device",
+    type=click.Choice(["cpu", "gpu", "auto"]),
+    default="auto",
+    show_default=True,
+    expose_value=False,
+    callback=_use_device,
+    help="Where to compute; auto: on the GPU, if there is one and the work is large.",
 )
 resume = click.option(
     "--resume",

@@ -94,6 +94,7 @@ FITS, CLASS_FITS = 8, 3
     help="Features to take although they are identifiers, positions or set by people.",
 )
 @out_of_core
+@shared.device
 @shared.scheduler
 @resume
 @shared.seed()

@@ -1,0 +1,48 @@
+"""An imitation of a GPU: the same bodies, called one after the other, on arrays of NumPy."""
+
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+
+class EmulatedDevice:
+    """Runs what a GPU would run, slowly; see `skyfill.device.Device`."""
+
+    name = "emulated GPU"
+    free_bytes = 1 << 28
+
+    def array(self, values: Any, dtype: Any = None) -> Any:
+        """Copy an array."""
+        return np.array(values, dtype, order="C")
+
+    def empty(self, shape: Any, dtype: Any = np.float64, fill: float | None = None) -> Any:
+        """Make an array; without a value, of numbers that show if they are used."""
+        if fill is None:
+            fill = np.nan if np.issubdtype(dtype, np.inexact) else -(2**30)
+        return np.full(shape, fill, dtype)
+
+    def host(self, array: Any) -> Any:
+        """Return the array."""
+        return array
+
+    def run(self, body: Any, n: int, *args: Any, room: int = 1) -> None:
+        """Call the body for each item; what it calls is compiled."""
+        place = np.empty(room)
+        with np.errstate(all="ignore"):
+            for i in range(n):
+                body.py_func(i, place, *args)
+
+    def fft(self, rows: Any) -> Any:
+        """Fourier transforms of the rows."""
+        from scipy.fft import fft
+
+        return fft(rows, axis=1, overwrite_x=True)
+
+    def is_full(self, error: BaseException) -> bool:
+        """Whether memory did not suffice."""
+        return isinstance(error, MemoryError)
+
+    def alone(self) -> Any:
+        """Do nothing: nothing is shared."""
+        return nullcontext()
