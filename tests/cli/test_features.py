@@ -129,7 +129,7 @@ def test_features_that_were_interrupted_are_finished_with_the_same_bytes(tmp_pat
     whole = CliRunner().invoke(main, words)
     assert whole.exit_code == 0, whole.output
     bytes_of_whole = (tmp_path / "f.parquet").read_bytes()
-    plain, calls = extract.extract_features, []
+    plain, calls = extract._extract, []
 
     def stopped(*args, **options):
         calls.append(1)
@@ -137,7 +137,7 @@ def test_features_that_were_interrupted_are_finished_with_the_same_bytes(tmp_pat
             raise KeyboardInterrupt
         return plain(*args, **options)
 
-    monkeypatch.setattr(extract, "extract_features", stopped)
+    monkeypatch.setattr(extract, "_extract", stopped)
     CliRunner().invoke(main, words, standalone_mode=False)
     assert (tmp_path / "f.parquet.skyfill-parts").exists()
     again = CliRunner().invoke(main, [*words, "--resume"])

@@ -112,7 +112,8 @@ def _write(
         def tables(n_done: int) -> "Iterator[Table]":
             advance(n_done)
             rest = _without(opened.parts, n_done)
-            return stream_features(rest, chosen, clip=options["clip"], advance=advance)
+            how = {"clip": options["clip"], "n_objects": opened.n_objects or 0}
+            return stream_features(rest, chosen, advance=advance, **how)
 
         run, columns = Run(provenance, options["resume"]), empty.arrow.schema
         how: dict[str, Any] = {"columns": columns, "count": _count}

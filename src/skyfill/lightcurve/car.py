@@ -8,15 +8,15 @@ quadratic in the mean. Sigma and tau are fitted in their logarithms, without bou
 likelihood does not depend on them, a weak penalty settles them at intermediate values.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from skyfill.lightcurve.curve import Array, Curve
+from skyfill.lightcurve.curve import Array, Curve, UncomputableError
 from skyfill.lightcurve.shape import mean, moments
 
-N_STARTS = 2
 _START_TAUS = 8
 _START_SCALES = (0.1, 0.5, 1.0, 2.0)
 # Half the 95th percentile of chi squared with one degree of freedom.
@@ -72,6 +72,8 @@ def fit_car(curve: Curve) -> CarFit:
     """Fit a damped random walk to a band; without errors the points are taken as exact."""
     center = mean(curve)
     scale = float(np.sqrt(curve.once(moments)[1]))
+    if scale == 0:
+        raise UncomputableError("a constant curve follows no random walk")
     unit = float(curve.time[-1] - curve.time[0]) / np.sqrt(len(curve))
     time, value, error = curve.time / unit, (curve.value - center) / scale, _errors(curve) / scale
     log_variance, log_tau, log_likelihood, offset, flag = fit_walk(time, value, error)
@@ -114,13 +116,13 @@ def log_likelihood_at(time, value, error, log_variance, log_tau):  # type: ignor
     One filter runs over the values and over a constant of one; the effect of the best mean
     follows from the products of their innovations.
     """
-    tau = np.exp(log_tau)
-    stationary = 0.5 * np.exp(log_tau + log_variance)
+    tau = math.exp(log_tau)
+    stationary = 0.5 * math.exp(log_tau + log_variance)
     state, unit, spread = 0.0, 0.0, stationary
     logs, product, vv, uv, uu = 0.0, 1.0, 0.0, 0.0, 0.0
     for i in range(len(time)):
         if i > 0:
-            decay = np.exp((time[i - 1] - time[i]) / tau)
+            decay = math.exp((time[i - 1] - time[i]) / tau)
             state *= decay
             unit *= decay
             spread = stationary - decay * decay * (stationary - spread)
@@ -135,17 +137,18 @@ def log_likelihood_at(time, value, error, log_variance, log_tau):  # type: ignor
         uu += u * u * weight
         product *= weight
         if not 1e-200 < product < 1e200:  # a logarithm per point would cost as much as the filter
-            logs += np.log(product)
+            logs += math.log(product)
             product = 1.0
-    logs += np.log(product)
-    return 0.5 * (logs - vv + uv * uv / uu - len(time) * np.log(2 * np.pi)), uv / uu
+    logs += math.log(product)
+    return 0.5 * (logs - vv + uv * uv / uu - len(time) * math.log(2 * math.pi)), uv / uu
 
 
 @njit(cache=True, nogil=True)
-def _height(time, value, error, place):  # type: ignore[no-untyped-def]
-    """Compute what is maximized: log likelihood with a weak penalty away from one."""
-    away = place[1] ** 2 + (place[0] + place[1]) ** 2
-    return log_likelihood_at(time, value, error, place[0], place[1])[0] - 0.5 * TIE_BREAK * away
+def _at(time, value, error, log_variance, log_tau):  # type: ignore[no-untyped-def]
+    """Return a place with what is maximized: log likelihood with a weak penalty away from one."""
+    away = log_tau**2 + (log_variance + log_tau) ** 2
+    height = log_likelihood_at(time, value, error, log_variance, log_tau)[0]
+    return log_variance, log_tau, height - 0.5 * TIE_BREAK * away
 
 
 @njit(cache=True, nogil=True)
@@ -154,11 +157,7 @@ def fit_walk(time, value, error):  # type: ignore[no-untyped-def]
 
     Returns log sigma^2, log tau, log likelihood, mean and flag.
     """
-    starts = _starts(time, value, error)
-    best = starts[0]
-    for s in range(len(starts)):
-        found = _simplex(time, value, error, starts[s])
-        best = found if found[2] > best[2] else best
+    best = climb(time, value, error)
     height, offset = log_likelihood_at(time, value, error, best[0], best[1])
     span, shortest, flag = time[-1] - time[0], np.inf, 0
     for i in range(1, len(time)):
@@ -170,71 +169,81 @@ def fit_walk(time, value, error):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _starts(time, value, error):  # type: ignore[no-untyped-def]
-    """Return the best points of a coarse grid in tau and variance, with different tau."""
-    # From well below the mean time step to well above the baseline; the unit is between them.
-    reach = 0.5 * np.log(len(time)) + 1.5
-    found = np.empty((_START_TAUS, 3))
-    place = np.empty(2)
-    for k in range(_START_TAUS):
-        found[k, 2] = -np.inf
-        for scale in _START_SCALES:
-            place[1] = reach * (2 * k / (_START_TAUS - 1) - 1)
-            place[0] = np.log(2 * scale) - place[1]
-            height = _height(time, value, error, place)
-            if height > found[k, 2]:
-                found[k] = place[0], place[1], height
-    _best_first(found)
-    return found[:N_STARTS]
+def climb(time, value, error):  # type: ignore[no-untyped-def]
+    """Maximize from the two best points of a coarse grid; return log sigma^2, log tau, height."""
+    first, second = _starts(time, value, error)
+    best = first
+    # A loop, so that the climb is compiled into one place.
+    for start in (first, second):
+        found = _simplex(time, value, error, start)
+        best = found if found[2] > best[2] else best
+    return best
 
 
 @njit(cache=True, nogil=True)
-def _best_first(places):  # type: ignore[no-untyped-def]
-    """Sort a few points by their height; NumPy's sort would take seconds to compile."""
-    for i in range(1, len(places)):
-        for j in range(i, 0, -1):
-            if places[j, 2] > places[j - 1, 2]:
-                for k in range(3):
-                    places[j, k], places[j - 1, k] = places[j - 1, k], places[j, k]
+def _starts(time, value, error):  # type: ignore[no-untyped-def]
+    """Return the two best points of a coarse grid in tau and variance, with different tau."""
+    # From well below the mean time step to well above the baseline; the unit is between them.
+    reach = 0.5 * math.log(len(time)) + 1.5
+    first, second = (0.0, 0.0, -math.inf), (0.0, 0.0, -math.inf)
+    for k in range(_START_TAUS):
+        best = (0.0, 0.0, -math.inf)
+        log_tau = reach * (2 * k / (_START_TAUS - 1) - 1)
+        for scale in _START_SCALES:
+            place = _at(time, value, error, math.log(2 * scale) - log_tau, log_tau)
+            best = place if place[2] > best[2] else best
+        if best[2] > first[2]:
+            first, second = best, first
+        elif best[2] > second[2]:
+            second = best
+    return first, second
 
 
 @njit(cache=True, nogil=True)
 def _simplex(time, value, error, start):  # type: ignore[no-untyped-def]
     """Climb by the method of Nelder & Mead (1965) in (log sigma^2, log tau)."""
-    corners = np.empty((3, 3))
-    for k in range(3):
-        corners[k] = start
-        if k > 0:
-            corners[k, k - 1] += 0.5
-            corners[k, 2] = _height(time, value, error, corners[k])
+    a = start
+    b = _at(time, value, error, start[0] + 0.5, start[1])
+    c = _at(time, value, error, start[0], start[1] + 0.5)
     for _ in range(_MAX_STEPS):
-        _best_first(corners)
-        if corners[0, 2] - corners[2, 2] < _TOLERANCE:
+        a, b, c = _best_first(a, b, c)
+        if a[2] - c[2] < _TOLERANCE:
             break
-        middle = 0.5 * (corners[0] + corners[1])
-        new = _toward(time, value, error, corners[2], middle, 2.0)
+        middle = (0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.0)
+        new = _toward(time, value, error, c, middle, 2.0)
         part = 0.0
-        if new[2] > corners[0, 2]:
+        if new[2] > a[2]:
             part = 3.0
-        elif new[2] <= corners[1, 2]:
-            part = 1.5 if new[2] > corners[2, 2] else 0.5
+        elif new[2] <= b[2]:
+            part = 1.5 if new[2] > c[2] else 0.5
         if part > 0:
-            other = _toward(time, value, error, corners[2], middle, part)
+            other = _toward(time, value, error, c, middle, part)
             new = other if other[2] > new[2] else new
-        if new[2] > corners[2, 2]:
-            corners[2] = new
+        if new[2] > c[2]:
+            c = new
         else:
-            for k in range(1, 3):
-                corners[k] = _toward(time, value, error, corners[k], corners[0], 0.5)
-    return corners[0]
+            b = _toward(time, value, error, b, a, 0.5)
+            c = _toward(time, value, error, c, a, 0.5)
+    return a
+
+
+@njit(cache=True, nogil=True)
+def _best_first(a, b, c):  # type: ignore[no-untyped-def]
+    """Sort three places by their height."""
+    if b[2] > a[2]:
+        a, b = b, a
+    if c[2] > b[2]:
+        b, c = c, b
+        if b[2] > a[2]:
+            a, b = b, a
+    return a, b, c
 
 
 @njit(cache=True, nogil=True)
 def _toward(time, value, error, worst, middle, part):  # type: ignore[no-untyped-def]
     """Go a fraction `part` of the way from the worst corner to the middle of the others."""
-    new = worst + part * (middle - worst)
-    new[2] = _height(time, value, error, new)
-    return new
+    log_variance = worst[0] + part * (middle[0] - worst[0])
+    return _at(time, value, error, log_variance, worst[1] + part * (middle[1] - worst[1]))
 
 
 @njit(cache=True, nogil=True)

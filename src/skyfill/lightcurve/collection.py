@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Role
 from skyfill.errors import CatalogError
-from skyfill.lightcurve.curve import Array, EpochCounts, IntArray, Star, clean_band
+from skyfill.lightcurve.curve import Array, EpochCounts, IntArray, Star, clean_band, find_clean
 
 # Usual names from blue to red; also where a survey has its own B and R.
 _BLUE_TO_RED = ("FUV", "NUV", "U", "u", "B", "b", "blue", "Bp", "BP", "g", "G", "V", "v", "r", "R",
@@ -97,6 +97,31 @@ class LightCurves:
         points = slice(start[0], start[-1])
         arrays = (self.time[points], self.value[points], self.error[points])
         return LightCurves(self.ids[first:last], start - start[0], *arrays, self.about)
+
+    def cleaned(self, *, clip: float | None = None) -> tuple["LightCurves", IntArray]:
+        """Return the curves with usable epochs only, and the counts, shape (n, bands, 4).
+
+        Curves that have nothing else, the usual case, are not copied.
+        """
+        n_all, used = len(self.start) - 1, np.diff(self.start)
+        is_clean = np.zeros(n_all, bool)
+        error = self.error if self.about.has_errors else np.ones(len(self.time))
+        if clip is None:
+            find_clean(self.start, self.time, self.value, error, is_clean)
+        counts = np.zeros((n_all, len(EpochCounts._fields)), np.int64)
+        counts[:, 0] = used
+        if is_clean.all():
+            return self, counts.reshape(len(self), -1, counts.shape[1])
+        points = np.stack([self.time, self.value, error])
+        found = np.split(points, self.start[1:-1], axis=1)
+        for b in np.flatnonzero(~is_clean):
+            curve, counts[b] = self._band(self.start[b], self.start[b + 1], clip)
+            found[b] = np.stack([curve.time, curve.value, curve.error])
+        arrays = np.concatenate([np.zeros((3, 0)), *found], axis=1)
+        start = np.concatenate([[0], np.cumsum(counts[:, 0])])
+        time, value, errors = arrays
+        curves = LightCurves(self.ids, start, time, value, errors, self.about)
+        return curves, counts.reshape(len(self), -1, counts.shape[1])
 
     def _band(self, a: int, b: int, clip: float | None) -> Any:
         error = self.error[a:b] if self.about.has_errors else None

@@ -159,3 +159,15 @@ def first_of_equals(ordered):  # type: ignore[no-untyped-def]
     for i in range(1, len(ordered)):
         first[i] = ordered[i] != ordered[i - 1]
     return first
+
+
+@njit(cache=True, nogil=True)
+def find_clean(start, time, value, error, is_clean):  # type: ignore[no-untyped-def]
+    """Mark the bands of which all epochs are usable, and in order of time."""
+    for b in range(len(is_clean)):
+        last, good = -np.inf, True
+        for i in range(start[b], start[b + 1]):
+            usable = np.isfinite(time[i]) and np.isfinite(value[i]) and np.isfinite(error[i])
+            good = good and usable and error[i] > 0 and time[i] > last
+            last = time[i]
+        is_clean[b] = good

@@ -10,8 +10,10 @@ import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Reason, Role, Table
 from skyfill.catalog.column_info import gap_name
-from skyfill.lightcurve.collection import About, LightCurves
-from skyfill.lightcurve.curve import Array, EpochCounts
+from skyfill.device import Device, gpu_for
+from skyfill.lightcurve import on_device
+from skyfill.lightcurve.collection import About, LightCurves, concatenate
+from skyfill.lightcurve.curve import Array, EpochCounts, IntArray
 from skyfill.lightcurve.registry import CurveFeature, FeatureSet, Of, choose_features
 from skyfill.threads import map_threads
 
@@ -19,6 +21,8 @@ from skyfill.threads import map_threads
 UNCOMPUTABLE = Reason.REJECTED
 _STARS_AT_ONCE = 16
 TABLE_ROWS = 4096
+# Stars that take longer here than it takes to start a GPU.
+WORTH_A_GPU = 10_000
 _COUNTS = {
     "used": ("n_points", "Number of epochs used"),
     "bad": ("n_bad", "Number of epochs dropped: not finite, or error not positive"),
@@ -63,15 +67,46 @@ def extract_features(
     ([2], [1])
     """
     chosen = features if isinstance(features, FeatureSet) else choose_features(features)
+    return _extract(curves, chosen, clip, gpu_for(len(curves), WORTH_A_GPU))
+
+
+def _extract(
+    curves: LightCurves, chosen: FeatureSet, clip: float | None, device: Device | None
+) -> Table:
     columns = list(_plan(chosen, curves.about))
+    there = [name in on_device.NAMES for _, (name, _) in _keys(columns)] if device else []
+    if device is None or not any(there):
+        numbers, counts = _compute_all(curves, columns, clip)
+        return _feature_table(curves, columns, numbers, counts)
+    cleaned, counts = curves.cleaned(clip=clip)
+    numbers = np.empty((len(curves), len(columns)))
+    here = [k for k, away in enumerate(there) if not away]
+    if here:
+        numbers[:, here] = _compute_all(cleaned, [columns[k] for k in here], None)[0]
+    keys = {k: key for k, key in _keys(columns) if there[k]}
+    found = on_device.compute_features(device, cleaned, keys.values())
+    for k, key in keys.items():
+        numbers[:, k] = found[key]
+    return _feature_table(curves, columns, numbers, counts)
+
+
+def _keys(columns: list[Any]) -> list[tuple[int, tuple[str, int]]]:
+    """Return the number, the feature and the band of each column."""
+    return [(k, (feature.name, band)) for k, (_, feature, band) in enumerate(columns)]
+
+
+def _compute_all(
+    curves: LightCurves, columns: list[Any], clip: float | None
+) -> tuple[Array, IntArray]:
+    """Compute columns star by star on all cores, and count epochs."""
     chunks = [
         slice(a, min(a + _STARS_AT_ONCE, len(curves)))
         for a in range(0, len(curves), _STARS_AT_ONCE)
     ]
     parts = map_threads(lambda rows: _compute(curves, rows, columns, clip), chunks)
     numbers = np.concatenate([np.empty((0, len(columns))), *(part[0] for part in parts)])
-    counts = [count for part in parts for count in part[1]]
-    return _feature_table(curves, columns, numbers, counts)
+    counts = np.array([count for part in parts for count in part[1]], np.int64)
+    return numbers, counts.reshape(len(curves), len(curves.about.bands), len(_COUNTS))
 
 
 def empty_table(about: About, features: FeatureSet) -> Table:
@@ -93,7 +128,7 @@ def _plan(chosen: FeatureSet, about: About) -> Iterator[tuple[str, CurveFeature,
 
 
 def _feature_table(
-    curves: LightCurves, columns: list[Any], numbers: Array, counts: list[tuple[EpochCounts, ...]]
+    curves: LightCurves, columns: list[Any], numbers: Array, counts: IntArray
 ) -> Table:
     """Describe the columns, and state why features are missing."""
     about = curves.about
@@ -134,10 +169,8 @@ def _info(feature: CurveFeature, about: About, band: int) -> ColumnInfo:
     return ColumnInfo(unit, ucd, words, Role.FEATURE)
 
 
-def _count_columns(
-    about: About, counts: list[tuple[EpochCounts, ...]]
-) -> tuple[dict[str, Any], dict[str, ColumnInfo]]:
-    table = np.array(counts, np.int32).reshape(len(counts), len(about.bands), len(_COUNTS))
+def _count_columns(about: About, counts: IntArray) -> tuple[dict[str, Any], dict[str, ColumnInfo]]:
+    table = counts.astype(np.int32)
     values, info = {}, {}
     for index, band in enumerate(about.bands):
         for k, (name, words) in enumerate(_COUNTS.values()):
@@ -153,6 +186,7 @@ def stream_features(
     *,
     clip: float | None = None,
     advance: Callable[[int], object] = lambda n: None,
+    n_objects: int = 0,
 ) -> Iterator[Table]:
     """Compute features part by part; yield tables of some thousand rows.
 
@@ -166,13 +200,28 @@ def stream_features(
         As in `extract_features`.
     advance : callable
         Called with the number of objects after each part.
+    n_objects : int
+        Number of all objects, if known: it decides whether a GPU is worth starting.
     """
+    device = gpu_for(n_objects, WORTH_A_GPU)
     waiting: list[pa.Table] = []
-    for part in parts:
-        waiting.append(extract_features(part, features, clip=clip).arrow)
+    for part in parts if device is None else _merged(parts):
+        waiting.append(_extract(part, features, clip, device).arrow)
         advance(len(part))
         if sum(map(len, waiting)) >= TABLE_ROWS:
             yield Table(pa.concat_tables(waiting))
             waiting = []
     if waiting:
         yield Table(pa.concat_tables(waiting))
+
+
+def _merged(parts: Iterable[LightCurves]) -> Iterator[LightCurves]:
+    """Merge parts until they are worth a call of the GPU."""
+    waiting: list[LightCurves] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(map(len, waiting)) >= on_device.STARS_AT_ONCE:
+            yield concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield concatenate(waiting)

@@ -8,6 +8,7 @@ for one band, VanderPlas & Ivezic 2015 for several).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -26,8 +27,11 @@ MOST_FREQUENCIES = 1 << 20
 # to a fiftieth of their period. One hour of every sidereal night, as in EROS-1, gives 0.95.
 ALIAS = 0.99
 # What is left of such a maximum half-way between two points of the grid.
-_ALIAS_ON_GRID = 0.9
+ALIAS_ON_GRID = 0.9
+# Value of the window below which its central peak has ended.
+FALLEN = 0.5
 N_PEAKS = 5
+LEAST_SPECTRUM = 3
 
 
 @dataclass(frozen=True)
@@ -126,11 +130,11 @@ def find_periods(points: StarPoints, grid: Grid | None = None) -> Periodogram:
     power = power_spectrum(points, grid)
     peaks = highest_peaks(power, OVERSAMPLING, N_PEAKS)
     places = grid.step * (grid.first + peaks)
-    settled = np.array([settle(partial(power_at, points), f, grid.step) for f in places])
-    order = np.argsort(-settled[:, 1], kind="stable")
+    frequency, height = settle(partial(powers_at, points), places, grid.step)
+    order = np.argsort(-height, kind="stable")
     return Periodogram(
-        frequency=settled[order, 0],
-        power=settled[order, 1],
+        frequency=frequency[order],
+        power=height[order],
         mean=float(power.mean()),
         sd=float(power.std()),
         grid=replace(grid, size=grid.first + len(power)),
@@ -140,11 +144,16 @@ def find_periods(points: StarPoints, grid: Grid | None = None) -> Periodogram:
 
 def _first_alias(points: StarPoints, window: ComplexArray, grid: Grid) -> int:
     """Find the first k at which the spectral window at 2f returns to nearly one, else the size."""
-    for k in window_maxima(window, _ALIAS_ON_GRID):
+    for k in window_maxima(window, ALIAS_ON_GRID):
         place, step = 2 * grid.step * float(k), 2 * grid.step
         if settle(partial(window_at, points), place, step)[1] > ALIAS:
-            return max(int(k), grid.first + 3)
+            return int(alias_end(k, grid.first))
     return grid.size
+
+
+def alias_end(k: Any, first: int) -> Any:
+    """Return where the grid ends if the window returns to one at twice its frequency k."""
+    return np.maximum(k, first + LEAST_SPECTRUM)
 
 
 def window_at(points: StarPoints, frequency: float) -> float:
@@ -154,28 +163,37 @@ def window_at(points: StarPoints, frequency: float) -> float:
     return float(np.abs(np.sum(shares * points.weight * turns)))
 
 
-def settle(height: Callable[[float], float], frequency: float, step: float) -> tuple[float, float]:
-    """Climb from a grid point to the maximum near it; return its frequency and height."""
+def settle(height: Callable[[Any], Any], frequency: Any, step: Any) -> tuple[Any, Any]:
+    """Climb from points of the grid to the maxima near them; return frequencies and heights.
+
+    All are numbers, or arrays wherever they are; `height` takes the same and returns the same.
+    """
     middle = height(frequency)
     for width in (step / 2, step / 10):
         left, right = height(frequency - width), height(frequency + width)
-        frequency += _vertex(left, middle, right) * width
+        frequency = frequency + _vertex(left, middle, right) * width
         middle = height(frequency)
     return frequency, middle
 
 
-def _vertex(left: float, middle: float, right: float) -> float:
+def _vertex(left: Any, middle: Any, right: Any) -> Any:
     """Locate the maximum of a parabola through three heights, at most one step away."""
     bend = left - 2 * middle + right
-    if bend >= 0:
-        return float(np.sign(right - left))
-    return float(np.clip(0.5 * (left - right) / bend, -1, 1))
+    within = np.clip(0.5 * (left - right) / np.where(bend < 0, bend, -1.0), -1, 1)
+    return np.where(bend >= 0, np.sign(right - left), within)
+
+
+def powers_at(points: StarPoints, frequencies: Array) -> Array:
+    """Compute the power at some frequencies from the points themselves."""
+    return np.array([power_at(points, float(f)) for f in frequencies])
 
 
 def power_at(points: StarPoints, frequency: float) -> float:
     """Compute the power at one frequency from the points themselves."""
     return float(
-        _power_at(points.time, points.value, points.weight, points.start, points.total, frequency)
+        power_at_frequency(
+            points.time, points.value, points.weight, points.start, points.total, frequency
+        )
         / (points.scatter * points.total).sum()
     )
 
@@ -184,29 +202,39 @@ def power_at(points: StarPoints, frequency: float) -> float:
 def add_band(sums, bump, facts, removed, window):  # type: ignore[no-untyped-def]
     """Add the chi squared that the sinusoid of a band removes, and its spectral window at 2f."""
     scatter, total, share = facts
-    size, cells = len(removed), sums.shape[1]
+    size = len(removed)
     window_2f = np.empty(size, np.complex128)
     for k in range(size):
-        m, s = k // COMBS, k % COMBS
-        here = sums[s, m] * bump[m]
-        if s == 0:
-            mirror = np.conj(sums[0, (cells - m) % cells]) * bump[m]
-        else:
-            mirror = np.conj(sums[COMBS - s, cells - m - 1]) * bump[m + 1]
-        at_f, at_2f = 0.5 * (here + mirror), -0.5j * (here - mirror)
+        at_f, at_2f = unpack(sums, bump, k)
         window_2f[k] = at_2f
-        if s == 1:
-            window_f = np.complex128(sums[COMBS, m]) * bump[m]
-        elif s == 3:
-            window_f = np.conj(np.complex128(sums[COMBS, cells - m - 1])) * bump[m + 1]
-        else:
-            window_f = window_2f[k // 2]
-        removed[k] += total * _removed(at_f, window_f, at_2f, scatter)
+        window_f = window_2f[k // 2] if k % 2 == 0 else unpack_odd(sums, bump, k)
+        removed[k] += total * removed_by(at_f, window_f, at_2f, scatter)
         window[k] += share * at_2f
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _removed(at_f, window_f, window_2f, scatter):  # type: ignore[no-untyped-def]
+def unpack(sums, bump, k):  # type: ignore[no-untyped-def]
+    """Separate the values at frequency f = k from the weights at 2f."""
+    m, s, cells = k // COMBS, k % COMBS, sums.shape[1]
+    here = sums[s, m] * bump[m]
+    if s == 0:
+        mirror = sums[0, (cells - m) % cells].conjugate() * bump[m]
+    else:
+        mirror = sums[COMBS - s, cells - m - 1].conjugate() * bump[m + 1]
+    return 0.5 * (here + mirror), -0.5j * (here - mirror)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def unpack_odd(sums, bump, k):  # type: ignore[no-untyped-def]
+    """Find the weights at an odd k; those at an even one are the weights at 2f of its half."""
+    m, cells = k // COMBS, sums.shape[1]
+    if k % COMBS == 1:
+        return np.complex128(sums[COMBS, m]) * bump[m]
+    return np.complex128(sums[COMBS, cells - m - 1].conjugate()) * bump[m + 1]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def removed_by(at_f, window_f, window_2f, scatter):  # type: ignore[no-untyped-def]
     """Compute the weighted mean square that the best sinusoid removes, from the sums of a band."""
     cc = 0.5 * (1 + window_2f.real) - window_f.real**2
     ss = 0.5 * (1 - window_2f.real) - window_f.imag**2
@@ -221,7 +249,7 @@ def _removed(at_f, window_f, window_2f, scatter):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def _power_at(time, value, weight, start, total, frequency):  # type: ignore[no-untyped-def]
+def power_at_frequency(time, value, weight, start, total, frequency):  # type: ignore[no-untyped-def]
     """Compute the chi squared that sinusoids of one frequency remove in all bands."""
     removed = 0.0
     for band in range(len(total)):
@@ -233,7 +261,7 @@ def _power_at(time, value, weight, start, total, frequency):  # type: ignore[no-
             window_f += weight[i] * turn
             window_2f += weight[i] * turn * turn
             scatter += weight[i] * value[i] * value[i]
-        removed += total[band] * _removed(at_f, window_f, window_2f, scatter)
+        removed += total[band] * removed_by(at_f, window_f, window_2f, scatter)
     return removed
 
 
@@ -244,7 +272,7 @@ def window_maxima(window, least):  # type: ignore[no-untyped-def]
     count, fallen = 0, False
     for k in range(1, len(window) - 1):
         size = abs(window[k])
-        fallen = fallen or size < 0.5
+        fallen = fallen or size < FALLEN
         if fallen and size > least and size >= abs(window[k - 1]) and size > abs(window[k + 1]):
             found[count] = k
             count += 1
@@ -255,37 +283,39 @@ def window_maxima(window, least):  # type: ignore[no-untyped-def]
 def highest_peaks(power, apart, n_peaks):  # type: ignore[no-untyped-def]
     """Find the highest local maxima, best first, none within `apart` of a higher one."""
     chosen = np.empty(n_peaks, np.int64)
-    count = 0
-    for k in range(len(power)):
+    return chosen[: scan_peaks(power, 0, len(power), apart, chosen, 0)]
+
+
+@njit(cache=True, nogil=True)
+def scan_peaks(power, first, last, apart, chosen, count):  # type: ignore[no-untyped-def]
+    """Add the maxima from `first` up to `last` to the `count` chosen ones; return their number."""
+    n_peaks = len(chosen)
+    for k in range(first, last):
         if count == n_peaks and power[k] <= power[chosen[count - 1]]:
             continue
         left = k == 0 or power[k] >= power[k - 1]
         right = k == len(power) - 1 or power[k] > power[k + 1]
         if left and right:
             count = _insert(power, chosen, count, k, apart)
-    return chosen[:count]
+    return count
 
 
 @njit(cache=True, nogil=True)
 def _insert(power, chosen, count, k, apart):  # type: ignore[no-untyped-def]
     """Insert a maximum unless a higher one is near; remove lower ones near it."""
-    kept = 0
-    place = -1
-    old = chosen[:count].copy()
-    for c in old:
-        if place < 0 and power[k] > power[c]:
-            place = kept
-            kept += 1
-        if abs(c - k) > apart:
-            if kept < len(chosen):
-                chosen[kept] = c
-                kept += 1
-        elif place < 0:
-            chosen[:count] = old
+    higher = 0
+    while higher < count and power[k] <= power[chosen[higher]]:
+        if abs(chosen[higher] - k) <= apart:
             return count
-    if place < 0 and kept < len(chosen):
-        place = kept
+        higher += 1
+    kept, moved = higher, k
+    for i in range(higher, count):
+        old = chosen[i]
+        if abs(old - k) > apart:
+            chosen[kept] = moved
+            moved = old
+            kept += 1
+    if kept < len(chosen):
+        chosen[kept] = moved
         kept += 1
-    if place >= 0:
-        chosen[place] = k
     return kept

@@ -117,7 +117,7 @@ def _settle(points: StarPoints, tried: tuple[Array, float], step: float) -> Choi
     frequency, height = settle(
         lambda f: -float(criteria(points, f, best)[-1]), tried[1], 0.5 * step
     )
-    return Choice(frequency, best, -height)
+    return Choice(float(frequency), best, -float(height))
 
 
 def _candidates(found: Periodogram, order: int) -> list[float]:

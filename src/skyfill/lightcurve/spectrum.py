@@ -11,6 +11,7 @@ Single precision is enough: the sums only locate the peaks, whose power `periodo
 again from the points themselves.
 """
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -59,8 +60,8 @@ def fourier_sums(points: StarPoints, step: float, size: int) -> ComplexArray:
     cells = fft_cells(size)
     grid = np.zeros((len(points.scatter), COMBS + 1, cells), np.complex64)
     for band, (a, b) in enumerate(zip(points.start[:-1], points.start[1:], strict=True)):
-        turns = points.time[a:b] * step
-        spread(turns, points.weight[a:b], points.value[a:b], _bump(), grid[band])
+        mine = points.weight[a:b], points.value[a:b], bump_table()
+        spread(points.time[a:b], step, *mine, 0, COMBS + 1, np.empty(2 * WIDTH), grid[band])
     flat = grid.reshape(-1, cells)
     sums: ComplexArray = fft(flat, axis=1, overwrite_x=True).reshape(grid.shape)
     return sums
@@ -94,7 +95,7 @@ def bump_transform(cells: int) -> Array:
 
 
 @lru_cache(maxsize=1)
-def _bump() -> Array:
+def bump_table() -> Array:
     """Tabulate the bump from its left end, `_TABLE_CELLS` entries per cell."""
     z = np.linspace(-1, 1, WIDTH * _TABLE_CELLS + 1)
     table = np.exp(_SHARP * (np.sqrt(1 - z**2) - 1))
@@ -103,43 +104,49 @@ def _bump() -> Array:
 
 
 @njit(cache=True, nogil=True)
-def spread(turns, weight, value, bump, grid):  # type: ignore[no-untyped-def]
-    """Add the points of one band to its five grids; `turns` is time times the step of the grid."""
-    cells = grid.shape[1]
-    here, there = np.empty(WIDTH), np.empty(WIDTH)
-    for i in range(len(turns)):
-        angle = -2 * np.pi * turns[i]
-        once = complex(np.cos(angle), np.sin(angle))
-        at_f = _weigh(COMBS * turns[i], cells, bump, here)
-        at_2f = _weigh(2 * COMBS * turns[i], cells, bump, there)
-        _add(grid, at_f, here, weight[i] * value[i] + 0j, once)
-        _add(grid, at_2f, there, 1j * weight[i], once * once)
-        _add(grid[COMBS:], at_f, here, weight[i] * once, once)
+def spread(time, step, weight, value, bump, first, last, heights, grid):  # type: ignore[no-untyped-def]
+    """Add the points of one band to its grids from `first` up to `last`: four combs, then weights.
+
+    `heights` is room for ``2 * WIDTH`` numbers.
+    """
+    for i in range(len(time)):
+        turns = time[i] * step
+        angle = -2 * math.pi * turns
+        once = complex(math.cos(angle), math.sin(angle))
+        at_f = _weigh(COMBS * turns, grid.shape[1], bump, heights, 0)
+        at_2f = _weigh(2 * COMBS * turns, grid.shape[1], bump, heights, WIDTH)
+        here, there = weight[i] * value[i] + 0j, 1j * weight[i]
+        # Each comb is rotated once more than the last.
+        for s in range(min(last, COMBS)):
+            if s >= first:
+                _add(grid, s - first, at_f, heights, 0, here)
+                _add(grid, s - first, at_2f, heights, WIDTH, there)
+            here *= once
+            there *= once * once
+        if last > COMBS:
+            _add(grid, COMBS - first, at_f, heights, 0, weight[i] * once)
 
 
 @njit(cache=True, nogil=True)
-def _add(grid, cell, heights, strength, turn):  # type: ignore[no-untyped-def]
-    """Add a point to the grids of up to four combs, each rotated once more than the last."""
-    cells, combs = grid.shape[1], min(grid.shape[0], COMBS)
-    for s in range(combs):
-        k = cell
-        for height in heights:
-            grid[s, k] += np.complex64(strength * height)
-            k += 1
-            if k == cells:
-                k = 0
-        strength *= turn
+def _add(grid, row, cell, heights, offset, strength):  # type: ignore[no-untyped-def]
+    """Add a point to one grid, with the heights that begin at `offset`."""
+    k = cell
+    for j in range(offset, offset + WIDTH):
+        grid[row, k] += np.complex64(strength * heights[j])
+        k += 1
+        if k == grid.shape[1]:
+            k = 0
 
 
 @njit(cache=True, nogil=True)
-def _weigh(turns, cells, bump, heights):  # type: ignore[no-untyped-def]
+def _weigh(turns, cells, bump, heights, offset):  # type: ignore[no-untyped-def]
     """Set the heights of the bump at the cells around a point; return the first cell."""
-    place = (turns - np.floor(turns)) * cells
-    first = int(np.ceil(place - WIDTH / 2))
+    place = (turns - math.floor(turns)) * cells
+    first = int(math.ceil(place - WIDTH / 2))
     x = (first - place + WIDTH / 2) * _TABLE_CELLS
     entry = int(x)
     part = x - entry
-    for j in range(WIDTH):
+    for j in range(offset, offset + WIDTH):
         heights[j] = bump[entry] + part * (bump[entry + 1] - bump[entry])
         entry += _TABLE_CELLS
     return first % cells

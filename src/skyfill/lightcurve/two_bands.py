@@ -118,17 +118,23 @@ def pair_epochs(first, second, apart):  # type: ignore[no-untyped-def]
     left, right = np.empty(n, np.int64), np.empty(n, np.int64)
     count = 0
     for i in range(len(first)):
-        j = _nearest(second, first[i])
-        if abs(second[j] - first[i]) <= apart and _nearest(first, second[j]) == i:
+        j = nearest_epoch(second, first[i])
+        if abs(second[j] - first[i]) <= apart and nearest_epoch(first, second[j]) == i:
             left[count], right[count] = i, j
             count += 1
     return left[:count], right[:count]
 
 
 @njit(cache=True, nogil=True)
-def _nearest(time, moment):  # type: ignore[no-untyped-def]
+def nearest_epoch(time, moment):  # type: ignore[no-untyped-def]
     """Find the epoch nearest to a moment; of two equally near, the earlier."""
-    k = np.searchsorted(time, moment)
+    low, k = 0, len(time)
+    while low < k:
+        middle = (low + k) // 2
+        if time[middle] < moment:
+            low = middle + 1
+        else:
+            k = middle
     if k == len(time) or (k > 0 and moment - time[k - 1] <= time[k] - moment):
         k -= 1
     return k
