@@ -31,6 +31,10 @@ def stars(n=300, seed=0):
     return Table.from_columns({"id": np.arange(n), **columns, "class": classes}, info=INFO)
 
 
+def field(n, seed):
+    return stars(n, seed).drop(["class"])
+
+
 def run(*words):
     return CliRunner().invoke(main, [str(word) for word in words])
 
@@ -71,7 +75,7 @@ RESULTS = ("class", "p_LPV", "p_RRL", "entropy", "gap_share", "outlier", "outlie
 
 @pytest.mark.parametrize("extension", ["parquet", "fits", "vot", "csv"])
 def test_a_catalog_is_classified_from_the_command_line(folder, extension):
-    table = stars(200, seed=1).drop(["class"])
+    table = field(200, seed=1)
     write_table(table, folder / f"in.{extension}")
     out = folder / f"out.{extension}"
     said = run("classify", folder / "m.skyfill", folder / f"in.{extension}", "-o", out, "--json")
@@ -92,17 +96,21 @@ def test_a_catalog_is_classified_from_the_command_line(folder, extension):
 
 def test_the_output_describes_its_columns_and_where_it_comes_from(folder, model):
     write_table(stars(20, seed=2), folder / "few.parquet")
-    run("classify", folder / "m.skyfill", folder / "few.parquet", "-o", folder / "few.vot")
+    words = ("classify", folder / "m.skyfill", folder / "few.parquet", "-o", folder / "few.vot")
+    said = run(*words)
+    assert said.exit_code == 2
+    assert "column 'class' has the name of a result" in said.stderr
+    run(*words, "--prefix", "sf_")
     found = read_table(folder / "few.vot")
-    assert found.info("class").role is Role.LABEL
-    assert found.info("entropy").unit == "bit"
-    assert "Probability of class LPV" in found.info("p_LPV").description
+    assert found.info("sf_class").role is Role.LABEL
+    assert found.info("sf_entropy").unit == "bit"
+    assert "Probability of class LPV" in found.info("sf_p_LPV").description
     assert model.identifier in found.meta["provenance"]
-    assert found.column("class_was").to_pylist() == stars(20, seed=2).column("class").to_pylist()
+    assert found.column("class").to_pylist() == stars(20, seed=2).column("class").to_pylist()
 
 
 def test_batches_give_what_one_piece_gives(folder, model, monkeypatch):
-    write_table(stars(150, seed=3), folder / "b.parquet")
+    write_table(field(150, seed=3), folder / "b.parquet")
     monkeypatch.setattr("skyfill.scale.inputs.BATCH_ROWS", 40)
     done = apply_model(Scoring(), model, folder / "b.parquet", folder / "b.out.parquet")
     whole = classify_table(model, read_table(folder / "b.parquet"))
@@ -115,17 +123,17 @@ def test_batches_give_what_one_piece_gives(folder, model, monkeypatch):
 
 
 def test_other_order_units_and_unknown_columns_change_nothing(model):
-    table = stars(60, seed=4)
+    table = field(60, seed=4)
     plain = classify_table(model, table).numbers("p_LPV", "entropy")
-    turned = table.select(["K", "class", "V", "id", "I"]).with_column("junk", np.zeros(60))
+    turned = table.select(["K", "V", "id", "I"]).with_column("junk", np.zeros(60))
     assert np.array_equal(classify_table(model, turned).numbers("p_LPV", "entropy"), plain)
     milli = table.with_column("V", table.numbers("V")[:, 0] * 1000).with_info("V", unit="mmag")
     np.testing.assert_allclose(classify_table(model, milli).numbers("p_LPV", "entropy"), plain)
 
 
 def test_a_feature_that_the_catalog_lacks_is_a_gap_with_a_warning(folder, model):
-    table = stars(60, seed=5)
-    write_table(table.drop(["K", "class"]), folder / "noK.parquet")
+    table = field(60, seed=5)
+    write_table(table.drop(["K"]), folder / "noK.parquet")
     said = run("classify", folder / "m.skyfill", folder / "noK.parquet", "-o", folder / "o.parquet")
     assert said.exit_code == 0
     assert "lacks K: gaps in every row" in said.stderr
@@ -138,7 +146,7 @@ def test_a_feature_that_the_catalog_lacks_is_a_gap_with_a_warning(folder, model)
 
 
 def test_a_prior_of_the_field_is_given_or_estimated(folder, model):
-    write_table(stars(100, seed=6), folder / "p.parquet")
+    write_table(field(100, seed=6), folder / "p.parquet")
     words = ("classify", folder / "m.skyfill", folder / "p.parquet", "-o", folder / "p.out.parquet")
     assert run(*words).exit_code == 0
     plain = read_table(folder / "p.out.parquet").numbers("p_LPV")
@@ -151,7 +159,7 @@ def test_a_prior_of_the_field_is_given_or_estimated(folder, model):
 
 
 def test_draws_marginalize_and_gap_share_can_be_left_out(model):
-    table = stars(50, seed=7)
+    table = field(50, seed=7)
     found = classify_table(model, table, Scoring(n_draws=0, marginalize=20))
     gaps = np.isnan(table.numbers("V", "I", "K")).any(axis=1)
     assert (np.isnan(found.numbers("gap_share")[:, 0]) == gaps).all()

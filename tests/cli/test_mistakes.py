@@ -61,7 +61,8 @@ def made(tmp_path_factory):
     write_table(Table.from_columns({**epochs, **values}), at("curves.csv"))
     done("train", at("stars.parquet"), "--label", "class", *QUICK, "-o", at("good.skyfill"))
     done("train", at("stars.parquet"), *QUICK[:4], "-o", at("plain.skyfill"))
-    done("classify", at("good.skyfill"), at("stars.parquet"), "-o", at("results.parquet"))
+    write_table(table.drop(["class"]), at("field.parquet"))
+    done("classify", at("good.skyfill"), at("field.parquet"), "-o", at("results.parquet"))
     whole = at("good.skyfill").read_bytes()
     at("cut.skyfill").write_bytes(whole[: len(whole) // 2])
     at("empty.skyfill").write_bytes(b"")
@@ -102,7 +103,7 @@ READERS = {
 NEED_ROWS = {name: READERS[name] for name in ("train", "evaluate")}
 MODELS = {
     "impute": "impute {} stars.parquet -o out.parquet",
-    "classify": "classify {} stars.parquet -o out.parquet",
+    "classify": "classify {} field.parquet -o out.parquet",
     "next": "next {} stars.parquet -o out.parquet",
     "report": "report {} results.parquet -o out.html",
     "show": "show {}",
@@ -113,7 +114,7 @@ WRITERS = {
     "features": "features curves.csv --set mean,sigma -o {}",
     "train": f"train stars.parquet {' '.join(QUICK[:4])} -o {{}}",
     "impute": "impute good.skyfill stars.parquet -o {}",
-    "classify": "classify good.skyfill stars.parquet -o {}",
+    "classify": "classify good.skyfill field.parquet -o {}",
     "candidates": "candidates results.parquet --class RRL -o {}",
     "next": "next good.skyfill stars.parquet --sample 5 -o {}",
     "report": "report good.skyfill results.parquet -o {}",
@@ -269,7 +270,7 @@ if moment == "rows":
     terminal.log_lines = lambda *_: interrupt
 main(prog_name="skyfill")
 """
-CLASSIFY = "classify good.skyfill large.parquet -o out.parquet --draws 2"
+CLASSIFY = "classify good.skyfill large.parquet -o out.parquet --draws 2 --prefix sf_"
 PUBLISH = "publish large.parquet -o out.parquet --title stars"
 
 

@@ -66,7 +66,7 @@ def test_the_telling_feature_comes_first(run, folder, tmp_path):
     assert plan[0]["bits_J_nir"] > 5 * plan[0]["bits_x_ray"]
     assert plan[0]["bits_V"] is None
     assert plan[2]["next"] is plan[2]["next_bits"] is None
-    assert plan[0]["entropy"] > plan[2]["entropy"]
+    assert plan[0]["next_entropy"] > plan[2]["next_entropy"]
 
 
 def test_by_survey_the_columns_are_measured_together(run, folder, tmp_path):

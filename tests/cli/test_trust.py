@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from skyfill.catalog import Table, read_table, write_table
+from skyfill.catalog import Table, declare, read_table, write_table
 from skyfill.cli import main
+from skyfill.errors import CatalogError
+from skyfill.model import load_model
 
 MODEL = Path(__file__).parent.parent / "model_files" / "version-2.skyfill"
 FEATURES = ("V", "V_I", "n_obs")
@@ -144,3 +146,85 @@ def test_a_readme_of_another_table_is_not_overwritten(here):
     refused(run("publish", "t.parquet", "-o", "own.fits"), "own_ReadMe.txt", "does not describe")
     refused(run("publish", "t.parquet", "-o", "lmc.dr1.vot"), "lmc.dr1_ReadMe.txt")
     assert state(here) == before
+
+
+# A command, and a column of the user that has the name of one of its results.
+TAKEN = [
+    ("impute m.skyfill t.parquet", "V_sd"),
+    ("impute m.skyfill t.parquet --quantiles 0.16 --draws 1", "v_i_Q16"),
+    ("classify m.skyfill t.parquet", "Class"),
+    ("classify m.skyfill t.parquet", "P_A"),
+    ("next m.skyfill t.parquet --trials 0", "next_bits"),
+    ("next m.skyfill t.parquet --trials 0", "bits_V"),
+    ("candidates c.parquet --class A --min-probability 0.01", "rank"),
+    ("candidates c.parquet --class A --min-probability 0.01 --model m.skyfill", "evidence_for"),
+    ("candidates c.parquet --class A --min-probability 0.01 --compare u.csv", "in_u"),
+]
+
+
+@pytest.mark.parametrize(("words", "name"), TAKEN)
+def test_no_column_of_the_user_is_replaced_and_a_prefix_keeps_results_apart(here, words, name):
+    name = name.replace("P_A", f"P_{CLASSES[0]}")
+    words = words.replace("--class A", f"--class {CLASSES[0]}").split()
+    for file in ("t.parquet", "c.parquet"):
+        assert file != "c.parquet" or run(*CLASSIFY).exit_code == 0
+        table = read_table(file)
+        write_table(table.with_column(name, np.arange(len(table)) + 0.5), file)
+        if file in words:
+            break
+    before = state(here)
+    refused(run(*words, "-o", "out.fits"), repr(name), "--prefix")
+    assert state(here) == before
+    said = run(*words, "-o", "out.fits", "--prefix", "sf_")
+    assert said.exit_code == 0, said.output
+    kept = read_table("out.fits").select(["id", name]).arrow.to_pylist()
+    given = read_table(file).select(["id", name]).arrow.to_pylist()
+    assert sorted(map(str, kept)) == sorted(map(str, given))
+
+
+CLASSIFY = ("classify", "m.skyfill", "t.parquet", "-o", "c.parquet")
+CLASSES = load_model(MODEL).scorer.classes
+
+
+@pytest.mark.parametrize("form", ["parquet", "fits", "csv"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "impute m.skyfill {} --quantiles 0.16",
+        "classify m.skyfill {}",
+        "next m.skyfill {} --trials 0",
+        f"candidates {{}} --class {CLASSES[0]} --min-probability 0.01 --compare u.csv",
+    ],
+)
+def test_a_command_works_on_its_own_output(here, words, form):
+    run(*CLASSIFY)
+    said = run(*words.format("c.parquet").split(), "-o", f"one.{form}")
+    assert said.exit_code == 0, said.output
+    said = run(*words.format(f"one.{form}").split(), "-o", f"two.{form}")
+    assert said.exit_code == 0, said.output
+    one, two = read_table(f"one.{form}"), read_table(f"two.{form}")
+    assert two.arrow.equals(one.arrow)
+
+
+def test_a_foreign_column_with_the_name_of_reasons_is_not_replaced_by_sentinels():
+    table = Table.from_columns({"J": [14.2, 99.0], "J_gap": ["mine", "too"]})
+    with pytest.raises(CatalogError, match="column 'J_gap' has the name of the column of reasons"):
+        declare(table, {"J": [99.0]})
+
+
+@pytest.mark.parametrize("words", ["impute", "classify", "next"])
+def test_columns_of_plain_text_files_stay_text_on_request(here, words):
+    Path("p.csv").write_text("star,V,V_I,n_obs\n82.1,1,2,3\n82.10,2,,4\n")
+    more = ("--trials", "0") if words == "next" else ()
+    said = run(words, "m.skyfill", "p.csv", "--text", "star", *more, "-o", "out.csv")
+    assert said.exit_code == 0, said.output
+    assert read_table("out.csv").column("star").to_pylist() == ["82.1", "82.10"]
+    refused(run(words, "m.skyfill", "p.csv", "--text", "sta", "-o", "o.csv"), "'sta'", "'star'")
+
+
+def test_features_keep_the_identifiers_of_light_curves(here):
+    lines = [f"{star},{t},{15 + t % 2}" for star in ("82.1", "82.10", "82.100") for t in range(12)]
+    Path("curves.csv").write_text("star,mjd,mag\n" + "\n".join(lines) + "\n")
+    said = run("features", "curves.csv", "--id", "star", "--set", "mean", "-o", "f.csv")
+    assert said.exit_code == 0, said.output
+    assert read_table("f.csv").column("star").to_pylist() == ["82.1", "82.10", "82.100"]

@@ -5,9 +5,17 @@ import pytest
 
 from skyfill.catalog import ColumnInfo, Role, Table
 from skyfill.classify import CatalogClassifier
-from skyfill.errors import ModelError
+from skyfill.errors import CatalogError, ModelError
 from skyfill.impute import NetworkImputer
-from skyfill.model import Filling, classify_table, fill_table, train, train_classifier
+from skyfill.model import (
+    Filling,
+    Scoring,
+    classify_table,
+    fill_table,
+    results,
+    train,
+    train_classifier,
+)
 
 INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
 
@@ -43,6 +51,35 @@ def test_filled_cells_get_value_sd_and_reason_and_seen_cells_stay_bit_for_bit(mo
     assert done.column("I_was").to_pylist() == table.reasons("I").to_pylist()
 
 
+@pytest.mark.parametrize("prefix", ["", "sf_"])
+def test_filling_a_filled_table_changes_nothing(model, prefix):
+    how = Filling(quantiles=(0.16,), n_draws=1, prefix=prefix)
+    done = fill_table(model, make_table(50, seed=1), how)
+    again = fill_table(model, done, how)
+    assert again.arrow.equals(done.arrow)
+    more = fill_table(model, done, Filling(quantiles=(0.84,), prefix=prefix))
+    assert more.select(done.names).arrow.equals(done.arrow)
+    assert more.column(f"{prefix}I_q84").null_count == 50
+
+
+@pytest.mark.parametrize("name", ["I_sd", "i_SD", "V_gap", "I_q16", "V_draw1"])
+def test_measured_columns_with_the_names_of_results_are_never_replaced(model, name):
+    table = make_table(20).with_column(name, np.arange(20.0), ColumnInfo("mag", role=Role.ERROR))
+    with pytest.raises(CatalogError, match=rf"column '{name}' has the name of a result"):
+        fill_table(model, table, Filling(quantiles=(0.16,), n_draws=1))
+    done = fill_table(model, table, Filling(quantiles=(0.16,), n_draws=1, prefix="sf_"))
+    assert done.column(name).equals(table.column(name))
+    assert done.info(name) == table.info(name)
+
+
+def test_integers_that_doubles_cannot_hold_are_refused_not_changed(model):
+    table = make_table(3).with_column("V", [1, None, 2**53 + 1])
+    with pytest.raises(CatalogError, match=r"column 'V', row 3: 9007199254740993 has more digits"):
+        fill_table(model, table)
+    exact = fill_table(model, table.with_column("V", [2**53, 1, -(2**53)]))
+    assert exact.numbers("V")[:, 0].tolist() == [2**53, 1, -(2**53)]
+
+
 def test_columns_in_another_order_unit_or_absent_are_understood(model):
     table = make_table(60, seed=2)
     plain = fill_table(model, table)
@@ -55,16 +92,21 @@ def test_columns_in_another_order_unit_or_absent_are_understood(model):
     assert set(alone.reasons("I").to_pylist()) == {"filled"}
 
 
-def test_a_column_whose_name_a_result_needs_is_kept_with_all_that_is_known_of_the_table(model):
+def test_a_column_with_the_name_of_a_result_is_never_replaced(model):
     names = ["RRL" if v < 18 else "QSO" for v in make_table().numbers("V")[:, 0]]
     small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1))
     table = make_table().with_column("class", names).with_meta(citation="Jones 2017")
     classifier, _ = train_classifier(table, ["V", "I"], "class", classifier=small)
-    done = classify_table(classifier, table)
-    assert done.column("class_was").to_pylist() == names
-    assert done.names[: len(table.names)] == tuple(
-        "class_was" if name == "class" else name for name in table.names
-    )
+    with pytest.raises(CatalogError, match=r"column 'class' has the name of a result.*--prefix"):
+        classify_table(classifier, table)
+    done = classify_table(classifier, table, Scoring(prefix="sf_"))
+    assert done.select(table.names).arrow.equals(table.arrow)
+    assert done.info("sf_class").description == "Most probable class"
     assert done.meta == {"citation": "Jones 2017"}
+    again = classify_table(classifier, done, Scoring(prefix="sf_"))
+    assert again.arrow.equals(done.arrow)
+    stale = done.with_column("sf_p_LPV", np.zeros(400), results.result_info("p_LPV"))
+    with pytest.raises(CatalogError, match="model with other classes"):
+        classify_table(classifier, stale, Scoring(prefix="sf_"))
     with pytest.raises(ModelError, match="trained without labels"):
         classify_table(model, table)

@@ -11,7 +11,7 @@ from skyfill.model import results
 
 SRC = Path(skyfill.__file__).parent
 # What only `results.py` may spell out; "class" and "entropy" are words of the language as well.
-SPELLED = {"p_", "gap_share", "outlier_score", "_was", "_sd"}
+SPELLED = {"p_", "gap_share", "outlier_score", "_was", "_sd", "next_bits", "evidence_for", "in_"}
 
 
 def texts(path):
@@ -50,9 +50,10 @@ def test_every_result_is_described_with_a_ucd(name):
 
 
 def test_columns_that_mark_filled_cells_are_those_beside_a_standard_deviation():
-    reason = {of: ColumnInfo(role=Role.REASON, of=of) for of in ("J", "K")}
+    info = {f"{of}_gap": ColumnInfo(role=Role.REASON, of=of) for of in ("J", "K")}
+    info["J_sd"] = results.filled_info(ColumnInfo(), "J", "sd")
     columns = {"J": [1.0], "J_sd": [0.1], "J_gap": ["filled"], "K": [None], "K_gap": ["rejected"]}
-    table = Table.from_columns(columns, info={f"{of}_gap": info for of, info in reason.items()})
+    table = Table.from_columns(columns, info=info)
     assert results.filled_columns(table) == {"J_gap"}
 
 

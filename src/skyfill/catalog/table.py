@@ -192,6 +192,11 @@ class Table:
                 f"column {name!r}: no reason {sorted(unknown)[0]!r}; use {', '.join(Reason)}"
             )
         companion = self._companion(name) or gap_name(name)
+        if companion in self.names and self.info(companion).of != name:
+            raise CatalogError(
+                f"column {companion!r} has the name of the column of reasons of {name!r}; rename "
+                f"it, or declare that it has the role reason, of {name}"
+            )
         return self.with_column(companion, words, ColumnInfo(role=Role.REASON, of=name))
 
     def _companion(self, name: str) -> str | None:

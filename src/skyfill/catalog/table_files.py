@@ -87,7 +87,11 @@ def read_table(
 
 
 def read_batches(
-    path: str | Path, *, columns: Sequence[str] | None = None, batch_rows: int = BATCH_ROWS
+    path: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    batch_rows: int = BATCH_ROWS,
+    rules: Schema | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read a table batch by batch; the size of a batch bounds the memory.
 
@@ -102,7 +106,7 @@ def read_batches(
     >>> [batch.num_rows for batch in read_batches(path, batch_rows=2)]
     [2, 1]
     """
-    return open_scan(path, columns=columns, batch_rows=batch_rows).batches
+    return open_scan(path, columns=columns, batch_rows=batch_rows, rules=rules).batches
 
 
 def open_scan(

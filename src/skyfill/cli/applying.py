@@ -27,7 +27,12 @@ takes_model = shared.stacked(
     shared.scheduler,
 )
 takes_run = shared.stacked(
-    shared.schema(), shared.seed("Seed of the draws."), shared.resume, shared.as_json("the counts")
+    shared.prefix(),
+    shared.schema(),
+    shared.text(),
+    shared.seed("Seed of the draws."),
+    shared.resume,
+    shared.as_json("the counts"),
 )
 
 
@@ -65,7 +70,7 @@ class Application:
         from skyfill.catalog import read_table, write_table
         from skyfill.scale import Done
 
-        table = read_table(self.options["catalog"], schema=self.options["schema"])
+        table = read_table(self.options["catalog"], schema=self.rules)
         mixed = weigh(table)
         write_table(mixed, self.options["output"], provenance=self.made)
         note(f"{len(table)} associations of {len(mixed)} objects weighed")
@@ -88,13 +93,14 @@ def open_application(
     context: click.Context, options: Mapping[str, Any], if_absent: str
 ) -> Application:
     """Open the model and the catalogue; warn of features that the catalogue lacks."""
-    from skyfill.catalog import Provenance, Schema, read_schema
+    from skyfill.catalog import Provenance
     from skyfill.model import load_model
     from skyfill.scale import open_source
     from skyfill.scale.scoring import absent_features
 
-    source = open_source(options["catalog"])
-    rules = read_schema(options["schema"]) if options["schema"] else Schema()
+    rules = shared.rules_of(options)
+    source = open_source(options["catalog"], rules)
+    shared.check_text(options, source.schema.names)
     model = mention_training(load_model(options["model"]), rules, source.schema.names)
     if absent := absent_features(model, source):
         warn(f"{options['catalog']} lacks {', '.join(absent)}: {if_absent} in every row")

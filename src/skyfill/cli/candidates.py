@@ -72,6 +72,7 @@ RESULTS = "results"
     type=click.Path(path_type=Path),
     help="Where to list missing entries, with the reasons.",
 )
+@options.prefix("Put this before the names of new columns; those of RESULTS may have it, too.")
 @options.as_json("the counts")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
@@ -102,15 +103,26 @@ def _gather(given: Mapping[str, Any]) -> tuple[Selection, list[Search]]:
     used = Schema.from_options(roles=[f"{name}=identifier" for name in _used(given)])
     scan = open_scan(given["results"], rules=used)
     empty = Table(scan.schema.empty_table())
-    selection = Selection(given["name"], given["least"])
+    selection = Selection(given["name"], given["least"], given["prefix"])
     selection.add(empty)
     searches = _searches(empty, given)
+    _check_names(empty, searches, given)
     for batch in scan.batches:
         table = Table(pa.Table.from_batches([batch]))
         selection.add(table)
         for search in searches:
             search.add(table)
     return selection, searches
+
+
+def _check_names(results: Table, searches: Sequence[Search], given: Mapping[str, Any]) -> None:
+    """Refuse results with columns of the names of those that are added, before the work."""
+    from skyfill.catalog.new_columns import check_new
+    from skyfill.model.results import candidate_infos
+
+    lists = [search.published.name for search in searches]
+    infos = candidate_infos(given["name"], lists, with_evidence=bool(given["model"]))
+    check_new(results, {given["prefix"] + name: info for name, info in infos.items()})
 
 
 def _used(given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -130,7 +142,8 @@ def _searches(results: Table, given: Mapping[str, Any]) -> list[Search]:
         try:
             key = choose_key(results, table, given["key"])
             lists.append(Published(name, table, key, where.get(name)))
-            search = Search(lists[-1], given["name"], given["radius"], position=where.get(RESULTS))
+            how: dict[str, Any] = {"position": where.get(RESULTS), "prefix": given["prefix"]}
+            search = Search(lists[-1], given["name"], given["radius"], **how)
             search.add(results)
         except CatalogError as error:
             both = f"--compare {path} with {given['results']}"
@@ -174,7 +187,7 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
     X, _, absent = features_of(model, found.table)
     scorer = scorer.without([model.names.index(name) for name in absent])
     bits = evidence(scorer.probabilities, X, scorer.classes.index(given["name"]))
-    return with_evidence(found.table, bits, model.names), model.identifier
+    return with_evidence(found.table, bits, model.names, given["prefix"]), model.identifier
 
 
 def _report(

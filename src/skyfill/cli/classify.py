@@ -60,20 +60,24 @@ def command(context: click.Context, /, **options: Any) -> None:
     from skyfill.model import Scoring, classify_associations
 
     job = open_application(context, options, "gaps")
-    work = Scoring(options["gap_draws"], options["draws"], options["seed"], _prior(job))
+    n_draws, marginalize, prefix = (options[key] for key in ("gap_draws", "draws", "prefix"))
+    work = Scoring(n_draws, marginalize, options["seed"], _prior(job), prefix)
     done = job.run(
-        work, "classifying", lambda table: classify_associations(job.model, table, work), _count
+        work,
+        "classifying",
+        lambda table: classify_associations(job.model, table, work),
+        lambda table: _count(table, prefix),
     )
     _report(done, job.model, options)
 
 
-def _count(table: Table) -> Mapping[str, int]:
+def _count(table: Table, prefix: str) -> Mapping[str, int]:
     from collections import Counter
 
     from skyfill.model.results import CLASS, OUTLIER
 
-    counts = Counter(f"class.{name}" for name in table.column(CLASS).to_pylist())
-    counts["outliers"] = sum(table.column(OUTLIER).to_pylist())
+    counts = Counter(f"class.{name}" for name in table.column(prefix + CLASS).to_pylist())
+    counts["outliers"] = sum(table.column(prefix + OUTLIER).to_pylist())
     return counts
 
 

@@ -41,15 +41,15 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     from skyfill.model import Filling
 
-    levels = _levels(options["quantiles"])
-    work = Filling(levels, options["draws"], options["seed"], options["denoise"])
+    levels, prefix = _levels(options["quantiles"]), options["prefix"]
+    work = Filling(levels, options["draws"], options["seed"], options["denoise"], prefix)
     job = open_application(context, options, "filled")
     model = job.model
     done = job.run(
         work,
         "filling",
         lambda table: _weighed(model, work, table),
-        lambda table: _count(model, table),
+        lambda table: _count(model, table, prefix),
     )
     filled = done.counts.get("filled", 0)
     if options["as_json"]:
@@ -65,15 +65,15 @@ def _weighed(model: Model, work: Filling, table: Table) -> Table:
             "--quantiles, --draws, --denoise: associations are mixed by mean and standard "
             "deviation; leave these options out, or fill the table of the best counterparts"
         )
-    return fill_associations(model, table)
+    return fill_associations(model, table, work.prefix)
 
 
-def _count(model: Model, table: Table) -> Mapping[str, int]:
+def _count(model: Model, table: Table, prefix: str) -> Mapping[str, int]:
     import numpy as np
 
     from skyfill.model.results import filled_name
 
-    spreads = table.numbers(*(filled_name(name) for name in model.names))
+    spreads = table.numbers(*(prefix + filled_name(name) for name in model.names))
     return {"filled": int(np.isfinite(spreads).sum())}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from skyfill.classify.scorer import Scorer
     from skyfill.model.weighing import Weights
     from skyfill.network import Cells
+
+# A measurement that shows which counterpart is the right one.
+POSITION = "position"
 
 
 @click.command(
@@ -65,7 +68,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Joint draws used for several missing features.",
 )
+@options.prefix()
 @options.schema()
+@options.text()
 @options.seed()
 @options.as_json("the summary")
 @click.pass_context
@@ -77,13 +82,13 @@ def command(context: click.Context, /, **given: Any) -> None:
     For a table of all associations (match --probability --all) a better position is among the
     measurements.
     """
-    from skyfill.catalog import Provenance, Schema, read_schema, read_table, write_table
+    from skyfill.catalog import Provenance, read_table, write_table
     from skyfill.catalog import Table as Taken
     from skyfill.classify.next_measurement import expected_gains
     from skyfill.classify.sharpness import fit_sharpness
     from skyfill.model import cells_of, load_model, scorer_of
 
-    rules = read_schema(given["schema"]) if given["schema"] else Schema()
+    rules = options.rules_of(given)
     model, every = load_model(given["model"]), read_table(given["objects"], schema=rules)
     model = mention_training(model, rules, every.names)
     weights = _weights(every, given)
@@ -96,9 +101,12 @@ def command(context: click.Context, /, **given: Any) -> None:
         )
     scorer = scorer_of(model).without([model.names.index(name) for name in absent])
     parts = (scorer.probabilities, scorer.network, cells)
+    blocks = _blocks(model.names, table, given)
+    if given["output"]:
+        check_next(every, blocks or model.names, given["prefix"])
     gains = expected_gains(
         *parts,
-        blocks=_blocks(model.names, table, given),
+        blocks=blocks,
         n_points=given["points"],
         n_draws=given["draws"],
         sharpness=fit_sharpness(*parts, n_trials=given["trials"], rng=given["seed"]),
@@ -109,7 +117,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     if given["output"]:
         inputs = [given["model"], given["objects"]]
         made = Provenance(options.as_typed(context), inputs, given["seed"], model.identifier)
-        write_table(with_gains(table, gains), given["output"], provenance=made)
+        write_table(with_gains(table, gains, given["prefix"]), given["output"], provenance=made)
     _report(gains, given)
 
 
@@ -133,7 +141,7 @@ def _with_position(gains: Gains, scorer: Scorer, cells: Cells, weights: Weights)
     from skyfill.model.weighing import position_bits
 
     bits = position_bits(scorer.probabilities(cells), weights)
-    names = (*gains.names, "position")
+    names = (*gains.names, POSITION)
     return replace(gains, names=names, bits=np.column_stack([gains.bits, bits]))
 
 
@@ -165,29 +173,26 @@ def _blocks(
     return blocks | {name: [j] for j, name in enumerate(names) if j not in taken}
 
 
-def with_gains(table: Table, gains: Gains) -> Table:
+def check_next(table: Table, measurements: Iterable[str], prefix: str) -> None:
+    """Refuse a table with columns of the names of what is added, before the work."""
+    from skyfill.catalog.new_columns import check_new
+    from skyfill.model.results import next_infos
+
+    infos = next_infos([*measurements, POSITION])
+    check_new(table, {prefix + name: info for name, info in infos.items()})
+
+
+def with_gains(table: Table, gains: Gains, prefix: str = "") -> Table:
     """Add the best measurement of each object, its gain, and the gains of all."""
-    from skyfill.catalog import ColumnInfo
-    from skyfill.model.results import ENTROPY
+    from skyfill.model.results import next_infos
 
     best = gains.best
     names = np.array([*gains.names, None], dtype=object)
     known = np.where(np.isnan(gains.bits), -1.0, gains.bits)
     top = np.where(best < 0, np.nan, known.max(axis=1, initial=-1.0))
-    columns = {
-        ENTROPY: (gains.entropy, "bit", "Entropy of the class without further measurements"),
-        "next": (
-            names[best],
-            None,
-            "Measurement with the largest expected information about the class",
-        ),
-        "next_bits": (top, "bit", "Expected information about the class from that measurement"),
-    }
-    for k, name in enumerate(gains.names):
-        text = f"Expected information about the class from {name}"
-        columns[f"bits_{name}"] = (gains.bits[:, k], "bit", text)
-    for name, (values, unit, text) in columns.items():
-        table = table.with_column(name, values, ColumnInfo(unit, None, text))
+    values = [gains.entropy, names[best], top, *gains.bits.T]
+    for (name, info), column in zip(next_infos(gains.names).items(), values, strict=True):
+        table = table.with_column(prefix + name, column, info)
     return table
 
 

@@ -94,12 +94,26 @@ def text() -> Option[Any]:
     return click.option("--text", metavar="COLUMN,...", help=TEXT_HELP)
 
 
+def prefix(
+    help_text: str = "Put this before the names of the columns that are added.",
+) -> Option[Any]:
+    """Keep results apart from columns of the same names: --prefix."""
+    return click.option("--prefix", default="", metavar="TEXT", help=help_text)
+
+
 def rules_of(options: Mapping[str, Any]) -> Schema:
     """Give what --schema and --text declare about the columns."""
     from skyfill.catalog import Schema, read_schema
 
     declared = read_schema(options["schema"]) if options["schema"] else Schema()
     return declared + Schema.from_options(text=words_of(options["text"]))
+
+
+def check_text(options: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse --text for a column that does not exist."""
+    from skyfill.catalog import Schema
+
+    Schema.from_options(text=words_of(options["text"])).check(names)
 
 
 def words_of(text: str | None) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ from skyfill.cli.terminal import note, write_json
 @click.option(
     "--position", metavar="RA:DEC[:UNIT]", help="Position columns of RESULTS; guessed by default."
 )
+@shared.prefix("What stands before the names of the results in RESULTS.")
 @shared.schema()
 @shared.as_json("a summary of the page")
 @click.pass_context
@@ -53,6 +54,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     from skyfill.evaluate import name_groups
     from skyfill.model import load_model
     from skyfill.model.declared import prepared
+    from skyfill.model.results import without_prefix
     from skyfill.report import Report, read_evaluations, read_results, write_page
     from skyfill.sky import PositionColumns
 
@@ -65,7 +67,9 @@ def command(context: click.Context, /, **options: Any) -> None:
             options["results"],
             model.features,
             options["max_objects"],
-            prepare=lambda table: prepared(model, rules.apply(table)),
+            prepare=lambda table: prepared(
+                model, without_prefix(rules.apply(table), options["prefix"])
+            ),
             position=PositionColumns.parse(options["position"]) if options["position"] else None,
         )
     given = (options["model"], options["results"], *options["evaluations"])

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfill.catalog import open_scan, read_batches, read_table
+from skyfill.catalog import Schema, open_scan, read_batches, read_table
 from skyfill.catalog.file_io import naming
 from skyfill.errors import CatalogError
 from skyfill.lightcurve.collection import About, LightCurves, concatenate
@@ -71,21 +71,28 @@ def open_light_curves(path: str | Path, request: Request | None = None) -> Opene
     if path.is_dir():
         return _open_folder(path, request)
     layout = find_layout(open_scan(path).schema, request)
+    layout = find_layout(open_scan(path, rules=_text_rules(layout)).schema, request)
     with naming(path):
         return (_open_lists if layout.has_lists else _open_long)(path, layout, request)
+
+
+def _text_rules(layout: Layout) -> Schema:
+    """State that the names of objects in a plain text file stay as they are written."""
+    used = [f"{layout.columns.id}=identifier"] if layout.columns.id else []
+    return Schema.from_options(roles=used)
 
 
 def _open_lists(path: Path, layout: Layout, request: Request) -> Opened:
     if not layout.about.bands:
         layout = layout.with_bands(_all_bands(path, layout), request.bands)
-    counted = read_batches(path, columns=[str(layout.columns.id)])
+    counted = read_batches(path, columns=[str(layout.columns.id)], rules=_text_rules(layout))
     n_objects = sum(batch.num_rows for batch in counted)
     return Opened(layout, n_objects, _read_lists(path, layout))
 
 
 def _read_lists(path: Path, layout: Layout) -> Iterator[LightCurves]:
-    columns = layout.needed
-    for batch in read_batches(path, columns=columns, batch_rows=BATCH_OBJECTS):
+    how: dict[str, Any] = {"columns": layout.needed, "rules": _text_rules(layout)}
+    for batch in read_batches(path, batch_rows=BATCH_OBJECTS, **how):
         with naming(path):
             curves = to_curves(batch, layout)
         yield curves
@@ -114,7 +121,8 @@ def _open_long(path: Path, layout: Layout, request: Request) -> Opened:
 def _read_grouped(path: Path, layout: Layout) -> Iterator[LightCurves]:
     """Read batch by batch; the last object of each batch waits for the next."""
     rest: pa.Table | None = None
-    for batch in read_batches(path, columns=layout.needed, batch_rows=BATCH_ROWS):
+    how: dict[str, Any] = {"columns": layout.needed, "rules": _text_rules(layout)}
+    for batch in read_batches(path, batch_rows=BATCH_ROWS, **how):
         rows = pa.Table.from_batches([batch])
         rows = rows if rest is None else pa.concat_tables([rest, rows])
         cut = int(run_starts(leaf(rows, str(layout.columns.id)))[-1]) if len(rows) else 0
@@ -131,7 +139,9 @@ def _read_grouped(path: Path, layout: Layout) -> Iterator[LightCurves]:
 
 def _read_scattered(path: Path, layout: Layout) -> Iterator[LightCurves]:
     with naming(path):
-        curves = to_curves(read_table(path, columns=layout.needed).arrow, layout)
+        used = [layout.columns.id] if layout.columns.id else []
+        table = read_table(path, columns=layout.needed, identifiers=used)
+        curves = to_curves(table.arrow, layout)
     for start in range(0, len(curves), BATCH_OBJECTS):
         yield curves.part(start, start + BATCH_OBJECTS)
 
@@ -210,7 +220,8 @@ def _contents(path: Path, layout: Layout, *, keep: bool) -> _Contents | None:
     bands: dict[str, None] = {}
     kept: list[pa.Array] = []
     n_rows, n_runs, last = 0, 0, None
-    for batch in read_batches(path, columns=[name, *([band] if band else [])]):
+    columns = [name, *([band] if band else [])]
+    for batch in read_batches(path, columns=columns, rules=_text_rules(layout)):
         ids = leaf(batch, name)
         refuse_nulls(ids, name, "identifier", n_before=n_rows)
         if band:

@@ -1,14 +1,9 @@
 """A fitted pipeline: schema, network, scorer and provenance; saved and loaded as one safe file."""
 
-from skyfill.model.applying import (
-    Filling,
-    Scoring,
-    classify_table,
-    fill_table,
-    scorer_of,
-)
+from skyfill.model.applying import Scoring, classify_table, scorer_of
 from skyfill.model.cells import cells_of, features_of, summarize_cells
 from skyfill.model.files import ARRAYS, FACTS, load_model, save_model
+from skyfill.model.filling import Filling, fill_table
 from skyfill.model.pipeline import Detection, Feature, Model
 from skyfill.model.training import Refined, refine, train, train_classifier
 from skyfill.model.weighing import classify_associations, fill_associations

@@ -1,21 +1,31 @@
-"""Names and descriptions of the columns that filling and classifying add to a table.
+"""Names and descriptions of the columns that skyfill adds to a table of objects.
 
-No other file spells them out. Rooms below this one are given the names that they need.
+No other file spells them out. Rooms below this one are given the names that they need. A prefix
+chosen by the user stands before all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pyarrow as pa
+
 from skyfill.catalog import ColumnInfo, Role, Table
 
 CLASS, OUTLIER = "class", "outlier"
 ENTROPY, GAP_SHARE, OUTLIER_SCORE = "entropy", "gap_share", "outlier_score"
 COUNTERPART_SHARE = "counterpart_share"
+# Of a list of candidates.
+RANK, MEMBERSHIP, NEW, IN_LIST = "rank", "probability", "new", "in_"
+EVIDENCE = {"evidence_for": "for", "evidence_against": "against"}
+# Of the next measurement.
+NEXT, NEXT_BITS, NEXT_ENTROPY, BITS = "next", "next_bits", "next_entropy", "bits_"
 # Results that are numbers, apart from the probabilities of the classes.
 NUMBERS = (ENTROPY, GAP_SHARE, OUTLIER_SCORE)
 
 _PROBABILITY, _BEFORE, _SD = "p_", "_was", "sd"
+# Ends of the descriptions of what is written beside filled and denoised values.
+_FILLED, _NOISELESS = "where it was filled", "without its error"
 # Probabilities of counterparts, not of classes.
 _OF_COUNTERPARTS = ("p_any", "p_i")
 # Beside a value seen with an error: what it would be without it, and how well that is known.
@@ -49,17 +59,20 @@ def probability_name(name: str) -> str:
     return f"{_PROBABILITY}{name}"
 
 
-def probability_columns(names: Iterable[str]) -> dict[str, str]:
+def probability_columns(names: Iterable[str], prefix: str = "") -> dict[str, str]:
     """Find the classes among the columns of a table of results, and their probabilities.
+
+    Where no column has the prefix, those without one are taken.
 
     Examples
     --------
     >>> probability_columns(["id", "class", "p_QSO", "p_RRL"])
     {'QSO': 'p_QSO', 'RRL': 'p_RRL'}
     """
-    own = (n for n in names if n.startswith(_PROBABILITY) and n not in _OF_COUNTERPARTS)
-    found = {n.removeprefix(_PROBABILITY): n for n in own}
-    return {name: column for name, column in found.items() if name}
+    names, start = list(names), prefix + _PROBABILITY
+    own = (n for n in names if n.startswith(start) and n not in _OF_COUNTERPARTS)
+    found = {n.removeprefix(start): n for n in own if n != start}
+    return probability_columns(names) if prefix and not found else found
 
 
 def result_info(name: str) -> ColumnInfo | None:
@@ -76,19 +89,37 @@ def result_info(name: str) -> ColumnInfo | None:
 
 
 def before_name(name: str) -> str:
-    """Name the column that keeps what `name` held before a result took its place.
+    """Name the column that keeps the reasons of the gaps of a filled column.
 
     Examples
     --------
-    >>> before_name("class")
-    'class_was'
+    >>> before_name("J")
+    'J_was'
     """
     return name + _BEFORE
 
 
 def without_before(name: str) -> str:
-    """Return the name that a column had before a result took its place."""
+    """Return the name that a column of the user had before `without_prefix`."""
     return name.removesuffix(_BEFORE)
+
+
+def without_prefix(table: Table, prefix: str) -> Table:
+    """Give results their plain names; columns that have these become ``<name>_was``.
+
+    Examples
+    --------
+    >>> without_prefix(Table.from_columns({"class": ["?"], "sf_class": ["QSO"]}), "sf_").names
+    ('class_was', 'class')
+    """
+    if not prefix:
+        return table
+    plain = {n: n.removeprefix(prefix) for n in table.names if n.startswith(prefix) and n != prefix}
+    taken = set(plain.values())
+    names = [plain.get(n, before_name(n) if n in taken else n) for n in table.names]
+    fields = [f.with_name(n) for f, n in zip(table.arrow.schema, names, strict=True)]
+    schema = pa.schema(fields, metadata=table.arrow.schema.metadata)
+    return Table(pa.Table.from_arrays(table.arrow.columns, schema=schema))
 
 
 def filled_parts(quantiles: Iterable[float], n_draws: int) -> list[str]:
@@ -112,13 +143,13 @@ def filled_info(info: ColumnInfo, name: str, part: str) -> ColumnInfo:
     """Describe a column that belongs to a filled one, whose own description is `info`."""
     what = "Standard deviation" if part == _SD else part
     # All of them express its spread: none may be taken for a feature of its own.
-    return ColumnInfo(info.unit, None, f"{what} of {name} where it was filled", Role.ERROR, name)
+    return ColumnInfo(info.unit, None, f"{what} of {name} {_FILLED}", Role.ERROR, name)
 
 
 def denoised_info(info: ColumnInfo, name: str, part: str) -> ColumnInfo:
     """Describe a column of `DENOISED` beside a column whose own description is `info`."""
     start = "Standard deviation of" if part == DENOISED[1] else "Mean of"
-    return ColumnInfo(info.unit, None, f"{start} {name} without its error", Role.ERROR, name)
+    return ColumnInfo(info.unit, None, f"{start} {name} {_NOISELESS}", Role.ERROR, name)
 
 
 def is_filled_part(table: Table, column: str) -> bool:
@@ -133,12 +164,8 @@ def is_filled_part(table: Table, column: str) -> bool:
     [False, True, False]
     """
     info = table.info(column)
-    name = str(info.of)
-    part = column.removeprefix(f"{name}_")
-    if info.role is not Role.ERROR or part == column or name not in table.names:
-        return False
-    describe = denoised_info if part in DENOISED else filled_info
-    return info == describe(table.info(name), name, part)
+    ends = tuple(f" of {info.of} {end}" for end in (_FILLED, _NOISELESS))
+    return info.role is Role.ERROR and (info.description or "").endswith(ends)
 
 
 def before_info(name: str) -> ColumnInfo:
@@ -146,7 +173,53 @@ def before_info(name: str) -> ColumnInfo:
     return ColumnInfo(description=f"Why {name} was missing before it was filled")
 
 
+def gap_info(name: str) -> ColumnInfo:
+    """Describe the column that marks which cells of a column were filled."""
+    return ColumnInfo(role=Role.REASON, of=name)
+
+
 def filled_columns(table: Table) -> set[str]:
     """Name the columns of a filled table that mark which of its cells were filled."""
-    reasons = table.names_with(Role.REASON)
-    return {name for name in reasons if filled_name(str(table.info(name).of)) in table.names}
+    filled = {table.info(name).of for name in table.names if is_filled_part(table, name)}
+    return {name for name in table.names_with(Role.REASON) if table.info(name).of in filled}
+
+
+def candidate_infos(
+    kind: str | None = None, lists: Iterable[str] = (), *, with_evidence: bool = False
+) -> dict[str, ColumnInfo]:
+    """Describe the columns of a list of candidates of a class, and of what they were compared with.
+
+    Examples
+    --------
+    >>> list(candidate_infos("QSO", ["old"]))
+    ['rank', 'probability', 'in_old', 'new']
+    """
+    of = "the class" if kind is None else f"class {kind}"
+    infos = {
+        RANK: ColumnInfo(None, "meta.code", "Rank, the most probable first"),
+        MEMBERSHIP: ColumnInfo(None, "stat.probability;src.class", f"Probability of {of}"),
+    }
+    for name, word in EVIDENCE.items() if with_evidence else ():
+        text = f"Strongest evidence {word} the class: features and the log2 odds that each adds"
+        infos[name] = ColumnInfo(ucd="meta.note", description=text)
+    held = {f"{IN_LIST}{name}": f"Whether the list {name} contains it" for name in lists}
+    held |= {NEW: "In none of the lists"} if held else {}
+    return infos | {n: ColumnInfo(ucd="meta.code", description=text) for n, text in held.items()}
+
+
+def next_infos(measurements: Iterable[str]) -> dict[str, ColumnInfo]:
+    """Describe what is written about the next measurement of an object.
+
+    Examples
+    --------
+    >>> list(next_infos(["J"]))
+    ['next_entropy', 'next', 'next_bits', 'bits_J']
+    """
+    gain = "Expected information about the class from"
+    words = {
+        NEXT_ENTROPY: "Entropy of the class without further measurements",
+        NEXT: "Measurement with the largest expected information about the class",
+        NEXT_BITS: f"{gain} that measurement",
+        **{f"{BITS}{name}": f"{gain} {name}" for name in measurements},
+    }
+    return {n: ColumnInfo(None if n == NEXT else "bit", None, w) for n, w in words.items()}

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from skyfill.catalog import Reason, Role, Table
 from skyfill.errors import CatalogError
 from skyfill.model import results
-from skyfill.model.applying import Scoring, classify_table, fill_table
+from skyfill.model.applying import Scoring, check_results, classify_table, scorer_of
+from skyfill.model.filling import Filling, fill_table
 from skyfill.model.pipeline import Model
 from skyfill.sky import BASE_ROW, PROBABILITY
 
@@ -46,15 +47,17 @@ def classify_associations(model: Model, table: Table, scoring: Scoring | None = 
         probabilities, their ``entropy``, and ``counterpart_share``, the part of it that would
         vanish if the counterpart were known.
     """
+    how, scorer = scoring or Scoring(), scorer_of(model)
+    check_results(table, scorer, how.prefix, [results.COUNTERPART_SHARE])
     weights = Weights.of(table)
-    scored = classify_table(model, table, scoring)
-    columns = results.probability_columns(scored.names)
+    scored = classify_table(model, table, how)
+    columns = {name: how.prefix + results.probability_name(name) for name in scorer.classes}
     P = scored.numbers(*columns.values())
     mixed = weights.mean(P)
     entropy = _bits(mixed)
     best = Table(scored.arrow.take(weights.best))
     for k, name in enumerate(columns.values()):
-        best = best.with_column(name, mixed[:, k], results.result_info(name))
+        best = best.with_column(name, mixed[:, k], scored.info(name))
     names = np.array(list(columns), dtype=object)[mixed.argmax(axis=1)]
     share = position_bits(P, weights) / np.maximum(entropy, 1e-300)
     facts = {
@@ -63,12 +66,12 @@ def classify_associations(model: Model, table: Table, scoring: Scoring | None = 
         results.COUNTERPART_SHARE: pa.array(np.clip(share, 0.0, 1.0)),
     }
     for name, values in facts.items():
-        best = best.with_column(name, values, results.result_info(name))
+        best = best.with_column(how.prefix + name, values, results.result_info(name))
     return best
 
 
-def fill_associations(model: Model, table: Table) -> Table:
-    """Fill every association and mix the values of each object's.
+def fill_associations(model: Model, table: Table, prefix: str = "") -> Table:
+    """Fill every association and mix the values of each object's; `prefix` is that of `Filling`.
 
     Returns
     -------
@@ -77,11 +80,11 @@ def fill_associations(model: Model, table: Table) -> Table:
         that is not certain is the mean over associations, with its standard deviation.
     """
     weights = Weights.of(table)
-    filled = fill_table(model, table)
+    filled = fill_table(model, table, Filling(prefix=prefix))
     best = Table(filled.arrow.take(weights.best))
     companions = {str(filled.info(n).of): n for n in filled.names_with(Role.REASON)}
     for feature in model.features:
-        name, spread = feature.name, results.filled_name(feature.name)
+        name, spread = feature.name, prefix + results.filled_name(feature.name)
         both = filled.numbers(name, spread)
         values, sd = both[:, 0], np.nan_to_num(both[:, 1])
         mean, variance = weights.moments(values, sd)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from skyfill.catalog import ColumnInfo, Table
+from skyfill.catalog import Table
 from skyfill.errors import CatalogError, DataError
-from skyfill.model.results import probability_columns
+from skyfill.model import results
 
 Array = NDArray[np.float64]
 # Odds beyond a million to one count as a million to one.
@@ -20,22 +19,19 @@ FLOOR = 1e-6
 # Evidence below this many bits is not listed.
 LEAST_BITS = 0.05
 N_NAMED = 3
-# Columns in front of a list of candidates.
-COLUMNS = {
-    "rank": ColumnInfo(None, "meta.code", "Rank, the most probable first"),
-    "probability": ColumnInfo(None, "stat.probability;src.class", "Probability of the class"),
-}
 
 
-def probability_of(table: Table, name: str) -> Array:
+def probability_of(table: Table, name: str, prefix: str = "") -> Array:
     """Return the probability of a class for each row of a table of results; NaN if it has none.
+
+    `prefix` stands before the names of the results, see `probability_columns`.
 
     Examples
     --------
     >>> probability_of(Table.from_columns({"id": ["a"], "p_QSO": [0.9]}), "QSO")
     array([0.9])
     """
-    columns = probability_columns(table.names)
+    columns = results.probability_columns(table.names, prefix)
     if name not in columns:
         known = ", ".join(columns)
         found = f"the classes are {known}" if known else "there are no probabilities"
@@ -59,6 +55,8 @@ class Selection:
         The class.
     least : float
         The lowest probability of a candidate.
+    prefix : str
+        Before the names of the results and of the columns that are added.
 
     Examples
     --------
@@ -69,16 +67,16 @@ class Selection:
     (['c', 'a'], array([2, 0]))
     """
 
-    def __init__(self, name: str, least: float) -> None:
+    def __init__(self, name: str, least: float, prefix: str = "") -> None:
         if not 0 < least <= 1:
             raise DataError(f"the least probability is {least:g}; it must lie between 0 and 1")
-        self.name, self.least, self.n_rows = name, least, 0
+        self.name, self.least, self.prefix, self.n_rows = name, least, prefix, 0
         self._parts: list[pa.Table] = []
         self._rows: list[NDArray[np.int64]] = []
 
     def add(self, batch: Table) -> None:
         """Keep the candidates of a batch."""
-        rows = np.flatnonzero(probability_of(batch, self.name) >= self.least)
+        rows = np.flatnonzero(probability_of(batch, self.name, self.prefix) >= self.least)
         self._parts.append(batch.arrow.take(pa.array(rows)))
         self._rows.append(rows + self.n_rows)
         self.n_rows += len(batch)
@@ -88,19 +86,18 @@ class Selection:
         if not self._parts:
             raise DataError("there are no results to choose candidates from")
         arrow = pa.concat_tables(self._parts).combine_chunks()
-        p = probability_of(Table(arrow), self.name)
+        p = probability_of(Table(arrow), self.name, self.prefix)
         order = np.argsort(-p, kind="stable")
         table = Table(arrow.take(pa.array(order)))
-        return Candidates(
-            _in_front(table, _ranks(p[order], self.name)), np.concatenate(self._rows)[order]
-        )
+        front = _ranks(p[order], self.name, self.prefix)
+        return Candidates(_in_front(table, front), np.concatenate(self._rows)[order])
 
 
-def _ranks(p: Array, name: str) -> Table:
-    text = f"Probability of class {name}"
-    info = COLUMNS | {"probability": replace(COLUMNS["probability"], description=text)}
-    columns = {"rank": np.arange(1, len(p) + 1), "probability": p}
-    return Table.from_columns(columns, info=info)
+def _ranks(p: Array, name: str, prefix: str) -> Table:
+    infos = {prefix + n: info for n, info in results.candidate_infos(name).items()}
+    return Table.from_columns(
+        dict(zip(infos, (np.arange(1, len(p) + 1), p), strict=True)), info=infos
+    )
 
 
 def _in_front(table: Table, front: Table) -> Table:
@@ -175,10 +172,10 @@ def name_evidence(bits: Array, names: Sequence[str], *, sign: int) -> list[str]:
     return found
 
 
-def with_evidence(table: Table, bits: Array, names: Sequence[str]) -> Table:
+def with_evidence(table: Table, bits: Array, names: Sequence[str], prefix: str = "") -> Table:
     """Add the columns `evidence_for` and `evidence_against` to candidates."""
-    for column, word, sign in (("evidence_for", "for", 1), ("evidence_against", "against", -1)):
-        text = f"Strongest evidence {word} the class: features and the log2 odds that each adds"
-        info = ColumnInfo(ucd="meta.note", description=text)
-        table = table.with_column(column, name_evidence(bits, names, sign=sign), info)
+    infos = results.candidate_infos(with_evidence=True)
+    for column, sign in zip(results.EVIDENCE, (1, -1), strict=True):
+        words = name_evidence(bits, names, sign=sign)
+        table = table.with_column(prefix + column, words, infos[column])
     return table

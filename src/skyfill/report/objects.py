@@ -19,8 +19,14 @@ from skyfill.errors import CatalogError
 from skyfill.model import Feature, Model
 from skyfill.model.results import (
     CLASS,
+    EVIDENCE,
+    IN_LIST,
+    NEW,
+    NEXT,
+    NEXT_BITS,
     NUMBERS,
     OUTLIER,
+    RANK,
     probability_columns,
     probability_name,
     without_before,
@@ -31,9 +37,7 @@ from skyfill.sky import PositionColumns, read_positions
 
 MAX_OBJECTS = 10_000
 # Columns of a candidate list that are shown with them.
-EXTRAS = ("rank", "new", "evidence_for", "evidence_against")
-IN_LIST = "in_"
-NEXT, GAIN = "next", "next_bits"
+EXTRAS = (RANK, NEW, *EVIDENCE)
 # Tables with more cells are packed in single precision, to keep the page small.
 MAX_EXACT = 300_000
 
@@ -227,7 +231,7 @@ def _next(table: Table) -> list[str | None] | None:
     if NEXT not in table.names:
         return None
     names = table.column(NEXT).to_pylist()
-    gains = table.column(GAIN).to_pylist() if GAIN in table.names else [None] * len(names)
+    gains = table.column(NEXT_BITS).to_pylist() if NEXT_BITS in table.names else [None] * len(names)
     return [_advice(name, gain) for name, gain in zip(names, gains, strict=True)]
 
 

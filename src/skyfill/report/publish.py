@@ -20,8 +20,7 @@ from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
 from skyfill.catalog.table import Table, schema_meta
 from skyfill.catalog.table_files import open_scan, open_writer
 from skyfill.errors import CatalogError
-from skyfill.model.results import CLASS, result_info
-from skyfill.report import candidates
+from skyfill.model.results import CLASS, candidate_infos, result_info
 
 WIDTH = 80
 SUMMARY = "File Summary"
@@ -78,7 +77,7 @@ def describe(schema: pa.Schema) -> pa.Schema:
 
 
 def _completed(name: str, info: ColumnInfo) -> ColumnInfo:
-    known = result_info(name) or candidates.COLUMNS.get(name, ColumnInfo())
+    known = result_info(name) or candidate_infos().get(name, ColumnInfo())
     if info.role is Role.REASON and info.of:
         known = ColumnInfo(description=f"Why {info.of} is missing")
     return ColumnInfo(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import ColumnInfo, Role, Table, with_guessed_roles
 from skyfill.errors import CatalogError
-from skyfill.model.results import probability_columns
+from skyfill.model.results import IN_LIST, NEW, candidate_infos, probability_columns
 from skyfill.report.candidates import probability_of
 from skyfill.sky import PositionColumns, match_positions, read_positions
 from skyfill.sky.identifiers import identifiers
@@ -124,6 +124,8 @@ class Search:
         Largest separation, where entries are recognized by position.
     position : PositionColumns, optional
         Of the results; found where not given.
+    prefix : str
+        Before the names of the results and of the columns that are added.
 
     Examples
     --------
@@ -140,9 +142,10 @@ class Search:
         radius_arcsec: float = 1.5,
         *,
         position: PositionColumns | None = None,
+        prefix: str = "",
     ) -> None:
         n = len(published.table)
-        self._position = position
+        self._position, self.prefix = position, prefix
         self.published, self.name, self.radius_arcsec = published, name, radius_arcsec
         nan, no_class = np.full(n, np.nan), np.full(n, "", object)
         self.found = FoundEntries(np.full(n, -1), nan, nan.copy(), no_class, nan.copy())
@@ -157,11 +160,11 @@ class Search:
         entries, rows, separation = self._pairs(batch)
         nearer = ~(self.found.separation[entries] <= separation)
         entries, rows, separation = entries[nearer], rows[nearer], separation[nearer]
-        best, top = _most_probable(batch, rows)
+        best, top = _most_probable(batch, rows, self.prefix)
         found = self.found
         found.rows[entries] = rows + self._start
         found.separation[entries] = separation
-        found.probability[entries] = probability_of(batch, self.name)[rows]
+        found.probability[entries] = probability_of(batch, self.name, self.prefix)[rows]
         found.best_class[entries], found.best_probability[entries] = best, top
         self._start += len(batch)
 
@@ -190,8 +193,8 @@ class Search:
         return np.isin(rows, self.found.rows[self.found.rows >= 0])
 
 
-def _most_probable(batch: Table, rows: Rows) -> tuple[NDArray[Any], Array]:
-    columns = probability_columns(batch.names)
+def _most_probable(batch: Table, rows: Rows, prefix: str) -> tuple[NDArray[Any], Array]:
+    columns = probability_columns(batch.names, prefix)
     P = batch.numbers(*columns.values())[rows]
     known = np.where(np.isnan(P), -1.0, P)
     place = known.argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.int64)
@@ -284,14 +287,12 @@ def missing_entries(searches: Sequence[Search], least: float) -> Table:
 
 def with_lists(table: Table, searches: Sequence[Search], rows: Rows) -> Table:
     """Add to candidates which lists contain them, and `new` where none does."""
+    infos = candidate_infos(lists=[search.published.name for search in searches])
     new = np.ones(len(table), dtype=bool)
     for search in searches:
-        held = search.holds(rows)
-        text = f"Whether the list {search.published.name} contains it"
-        info = ColumnInfo(ucd="meta.code", description=text)
-        table = table.with_column(f"in_{search.published.name}", held, info)
+        held, name = search.holds(rows), IN_LIST + search.published.name
+        table = table.with_column(search.prefix + name, held, infos[name])
         new &= ~held
     if not searches:
         return table
-    info = ColumnInfo(ucd="meta.code", description="In none of the lists")
-    return table.with_column("new", new, info)
+    return table.with_column(searches[0].prefix + NEW, new, infos[NEW])

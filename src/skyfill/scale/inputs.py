@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from skyfill.catalog import Table, open_scan
+from skyfill.catalog import Schema, Table, open_scan
 from skyfill.catalog.file_io import reading
 from skyfill.catalog.fits_header import find_table
 from skyfill.catalog.format_contract import Scan, plain_scan
@@ -40,12 +40,15 @@ class Source:
         Of all its rows.
     n_rows : int, optional
         If known without opening the files.
+    rules : Schema, optional
+        Which columns of plain text files stay text.
     """
 
     path: str | Path
     files: tuple[Path, ...]
     schema: pa.Schema
     n_rows: int | None = None
+    rules: Schema | None = None
 
     @property
     def is_one_file(self) -> bool:
@@ -68,7 +71,7 @@ class Source:
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[Table]:
         """Read all rows, or some columns of them, batch by batch."""
-        for part in plan_parts(self.files):
+        for part in plan_parts(self.files, rules=self.rules):
             for _, table in part.tables(columns):
                 yield table
 
@@ -81,8 +84,10 @@ class Source:
         return sum(known) if len(known) == len(counts) else None
 
 
-def open_source(catalog: str | Path) -> Source:
+def open_source(catalog: str | Path, rules: Schema | None = None) -> Source:
     """Inspect a file, a folder of Parquet files, or a HATS catalogue (``hats://``).
+
+    `rules` tell which columns of a plain text file stay text; they are not applied here.
 
     Examples
     --------
@@ -101,7 +106,7 @@ def open_source(catalog: str | Path) -> Source:
         n_rows = int(opened.hc_structure.catalog_info.total_rows)
         return Source(catalog, tuple(hats_files(opened)), columns.arrow.schema, n_rows)
     files = tuple(files_in([catalog]))
-    return Source(catalog, files, open_scan(files[0]).schema)
+    return Source(catalog, files, open_scan(files[0], rules=rules).schema, rules=rules)
 
 
 def count_rows(file: Path) -> int | None:
@@ -154,15 +159,18 @@ class Part:
         First row, at the beginning of a batch of the whole file.
     rows : int, optional
         None for all rows of a file that can only be read from its beginning.
+    rules : Schema, optional
+        Which columns of a plain text file stay text.
     """
 
     path: str
     start: int = 0
     rows: int | None = None
+    rules: Schema | None = None
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Table]]:
         """Read the rows in the batches of the whole file; without rows there is no batch."""
-        scan = open_scan(self.path, columns=columns, batch_rows=BATCH_ROWS)
+        scan = open_scan(self.path, columns=columns, batch_rows=BATCH_ROWS, rules=self.rules)
         if self.rows is not None:
             own = Scan(scan.schema, _batches(self, scan.schema))
             scan = plain_scan(Path(self.path), _KIND, own)
@@ -170,13 +178,15 @@ class Part:
             yield place, Table(pa.Table.from_batches([batch]))
 
 
-def read_in_batches(file: Path) -> Iterator[Batch]:
+def read_in_batches(file: Path, rules: Schema | None = None) -> Iterator[Batch]:
     """Read a file from beginning to end."""
-    for place, rows in enumerate(open_scan(file, batch_rows=BATCH_ROWS).batches):
+    for place, rows in enumerate(open_scan(file, batch_rows=BATCH_ROWS, rules=rules).batches):
         yield Batch(place, rows)
 
 
-def plan_parts(inputs: Iterable[str | Path], *, part_rows: int = Run.part_rows) -> list[Part]:
+def plan_parts(
+    inputs: Iterable[str | Path], *, part_rows: int = Run.part_rows, rules: Schema | None = None
+) -> list[Part]:
     """Cut files into parts of about `part_rows` rows, along their row groups.
 
     Parameters
@@ -186,6 +196,8 @@ def plan_parts(inputs: Iterable[str | Path], *, part_rows: int = Run.part_rows) 
         Only Parquet files are cut; any other file is one part.
     part_rows : int
         A part ends with the row group that makes it this large.
+    rules : Schema, optional
+        Which columns of plain text files stay text.
 
     Examples
     --------
@@ -196,14 +208,14 @@ def plan_parts(inputs: Iterable[str | Path], *, part_rows: int = Run.part_rows) 
     >>> [(part.start, part.rows) for part in plan_parts([path])]
     [(0, 2)]
     """
-    return [part for path in files_in(inputs) for part in _cut(path, part_rows)]
+    return [part for path in files_in(inputs) for part in _cut(path, part_rows, rules)]
 
 
-def _cut(path: Path, part_rows: int) -> Iterator[Part]:
+def _cut(path: Path, part_rows: int, rules: Schema | None) -> Iterator[Part]:
     name = str(path.resolve())
     ends = _group_ends(path)
     if ends is None:
-        yield Part(name)
+        yield Part(name, rules=rules)
         return
     start, total = 0, ends[-1] if ends else 0
     for end in ends:
@@ -269,13 +281,13 @@ def _recut(batches: Iterable[pa.RecordBatch], skip: int, rows: int) -> Iterator[
                 held, count = [], 0
 
 
-def common_schema(files: Sequence[str | Path]) -> pa.Schema:
+def common_schema(files: Sequence[str | Path], rules: Schema | None = None) -> pa.Schema:
     """Return the schema of all files; CatalogError names the first file that differs."""
     if not files:
         raise CatalogError("no input files; name at least one")
-    first = open_scan(files[0]).schema
+    first = open_scan(files[0], rules=rules).schema
     for path in files[1:]:
-        if not open_scan(path).schema.equals(first):
+        if not open_scan(path, rules=rules).schema.equals(first):
             raise CatalogError(
                 f"{path}: its columns are not those of {files[0]}; files in one folder need "
                 "the same columns and types, in the same order"

@@ -127,7 +127,7 @@ def _reading(part: Path) -> Iterator[None]:
         ) from error
 
 
-def count_results(part: Path, columns: pa.Schema) -> dict[str, int]:
+def count_results(part: Path, columns: pa.Schema, prefix: str = "") -> dict[str, int]:
     """Count filled cells, classes and outliers in a Parquet file with these columns."""
     import pyarrow.parquet as pq
 
@@ -137,12 +137,17 @@ def count_results(part: Path, columns: pa.Schema) -> dict[str, int]:
         cells = (group.column(i) for i in range(group.num_columns))
         nulls = [c.statistics.null_count for c in cells if c.path_in_schema in names]
         counts["filled"] += group.num_rows * len(nulls) - sum(nulls)
-    if CLASS in columns.names and OUTLIER in columns.names:
-        table = pq.read_table(part, columns=[CLASS, OUTLIER], partitioning=None)
-        for item in pc.value_counts(table.column(CLASS)).to_pylist():
+    best, outlier = prefix + CLASS, prefix + OUTLIER
+    if best in columns.names and outlier in columns.names and _is_flag(columns, outlier):
+        table = pq.read_table(part, columns=[best, outlier], partitioning=None)
+        for item in pc.value_counts(table.column(best)).to_pylist():
             counts[f"class.{item['values']}"] = item["counts"]
-        counts["outliers"] = pc.sum(table.column(OUTLIER)).as_py() or 0
+        counts["outliers"] = pc.sum(table.column(outlier)).as_py() or 0
     return dict(counts)
+
+
+def _is_flag(columns: pa.Schema, name: str) -> bool:
+    return bool(pa.types.is_boolean(columns.field(name).type))
 
 
 def write_tables(

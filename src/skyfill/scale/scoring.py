@@ -18,7 +18,7 @@ from skyfill.classify.prior import estimate_prior
 from skyfill.errors import CatalogError, ModelError, SkyfillError
 from skyfill.model import Model, cells_of, load_model, scorer_of
 from skyfill.model.declared import overridden
-from skyfill.model.results import before_name
+from skyfill.model.results import is_filled_part, result_info
 from skyfill.scale import inputs
 from skyfill.scale.driver import Output, Run, Task, run_job
 from skyfill.scale.hats import HatsOutput, is_hats, open_hats, stored_schema
@@ -36,6 +36,10 @@ class Work(Protocol):
 
     Either `skyfill.model.Filling` or `skyfill.model.Scoring`.
     """
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the names of the columns that are added."""
 
     def apply(self, model: Model, table: Table, place: int) -> Table:
         """Process a batch; `place` is its number within the file."""
@@ -81,7 +85,7 @@ def apply_model(
             f"{catalog} -> {output}: a HATS catalogue gives a HATS catalogue; write hats:// before "
             "both or before none"
         )
-    source = open_source(catalog)
+    source = open_source(catalog, rules)
     with run.open_workers() as workers:
         recipe = Recipe.of(work, model, rules or Schema(), are_remote=workers.are_remote)
         absent_features(recipe.load(), source)
@@ -89,7 +93,7 @@ def apply_model(
             facts = recipe.facts(source, run, "partitions")
             return _hats_output(recipe, catalog, output).write(run, workers, facts)
         # Raises an error here, before any work, if columns, units and model do not fit.
-        columns = recipe.schema(inputs.common_schema(source.files))
+        columns = recipe.schema(inputs.common_schema(source.files, rules))
         is_streamed = source.is_one_file and not workers.are_remote
         parts = f"{inputs.BATCH_ROWS} rows" if is_streamed else f"about {run.part_rows} rows"
 
@@ -97,15 +101,16 @@ def apply_model(
             schema = folder.describe(columns)
             items: Iterable[Batch | Part] = (
                 # All cores get rows at once, whatever the format and the row groups.
-                inputs.read_in_batches(source.files[0])
+                inputs.read_in_batches(source.files[0], rules)
                 if is_streamed
-                else inputs.plan_parts(source.files, part_rows=run.part_rows)
+                else inputs.plan_parts(source.files, part_rows=run.part_rows, rules=rules)
             )
             make = (partial(_write_part, recipe, item, schema) for item in items)
             tasks = (Task(part_name(i), each) for i, each in enumerate(make))
             as_file = is_streamed or Path(output).suffix
             kind = partial(FileOutput, schema, folder) if as_file else FolderOutput
-            return kind(Path(output), partial(count_results, columns=columns)), tasks
+            count = partial(count_results, columns=columns, prefix=work.prefix)
+            return kind(Path(output), count), tasks
 
         facts = recipe.facts(source, run, parts)
         return run_job(run, workers, facts, output, prepare, keep=not is_streamed)
@@ -239,7 +244,7 @@ def _hats_output(recipe: Recipe, catalog: str | Path, output: str | Path) -> Hat
         scored,
         output,
         pa.schema([*columns, *nested]),
-        count=partial(count_results, columns=columns),
+        count=partial(count_results, columns=columns, prefix=recipe.work.prefix),
         properties={"skyfill_model": recipe.identifier},
     )
 
@@ -252,7 +257,7 @@ def score_frame(frame: Any, pixel: Any, recipe: Recipe, known: pa.Schema) -> Any
     place = 4 ** (pixel.order + 1) + pixel.pixel if pixel is not None else 0
     model = recipe.load()
     done = recipe.work.apply(model, table, place)
-    touched = _touched(model, table, done)
+    touched = _touched(model, table, done, recipe.work.prefix)
     columns = {
         name: pd.arrays.ArrowExtensionArray(done.column(name))
         if name in touched
@@ -270,9 +275,11 @@ def _as_table(frame: Any, known: pa.Schema) -> Table:
     return Table.from_arrow(pa.Table.from_arrays(arrow.columns, schema=pa.schema(fields)))
 
 
-def _touched(model: Model, table: Table, done: Table) -> set[str]:
+def _touched(model: Model, table: Table, done: Table, prefix: str) -> set[str]:
     """List the columns that the work may have changed, the same for every partition."""
     new = set(done.names) - set(table.names)
     reasons = {n for n in done.names_with(Role.REASON) if done.info(n).of in model.names}
-    moved = {name for name in done.names if before_name(name) in new}
-    return (new | reasons | moved | set(model.names)) & set(done.names)
+    # What an earlier run wrote may be computed anew.
+    infos = {name: result_info(name.removeprefix(prefix)) for name in table.names}
+    own = {n for n, info in infos.items() if is_filled_part(table, n) or info == table.info(n)}
+    return (new | reasons | own | set(model.names)) & set(done.names)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skyfill.catalog import ColumnInfo, Role, Table
-from skyfill.errors import CatalogError
+from skyfill.catalog.new_columns import check_new
 from skyfill.sky.associations import Associations
 from skyfill.sky.counterparts import CounterpartRules, Found
 from skyfill.sky.field import Field
@@ -90,6 +90,7 @@ def counterpart_table(
     (separation in standard deviations). Objects below the threshold of `rules` have no values.
     """
     check_names(base, surveys)
+    _refuse_taken(base, [*_INFOS, *(f"{n}_{s.name}" for s in surveys for n in ("sigma", "prob"))])
     best = found.best
     rows = found.associations.rows[best.chosen]
     doubt = _doubts(found, rules)
@@ -101,15 +102,14 @@ def counterpart_table(
         table = _with_doubt(table, survey.name, field, k, rows[:, k], best.p_survey[:, k])
     facts = {"p_any": best.p_any, "p_i": best.p_i, "n_rivals": best.n_rivals, "flag": doubt}
     for name, values in facts.items():
-        _refuse_taken(name, base)
         ucd, words = _INFOS[name]
         table = table.with_column(name, values, ColumnInfo(ucd=ucd, description=words))
     return table, tuple(_report(field, found, k, rows[:, k]) for k in range(len(surveys)))
 
 
-def _refuse_taken(name: str, base: Table) -> None:
-    if name in base.names:
-        raise CatalogError(f"the base has a column {name!r} already; rename or drop it")
+def _refuse_taken(base: Table, names: Sequence[str]) -> None:
+    advice = "rename or drop columns of the base"
+    check_new(base, dict.fromkeys(names, ColumnInfo()), advice=advice)
 
 
 def _doubts(found: Found, rules: CounterpartRules) -> np.ndarray:
@@ -196,6 +196,7 @@ def association_table(
         that they still sum to one.
     """
     check_names(base, surveys)
+    _refuse_taken(base, [BASE_ROW, PROBABILITY, *(f"sigma_{survey.name}" for survey in surveys)])
     kept, p = _kept(found.associations, found.p, least)
     owner = found.associations.base[kept]
     rows = found.associations.rows[kept]

@@ -128,17 +128,20 @@ def _match(base: Table, places: Positions | None, survey: Survey, rules: MatchRu
 
 def check_names(base: Table, surveys: Iterable[Survey]) -> None:
     """Refuse surveys whose columns would take the names of others."""
-    owners = dict.fromkeys(base.names, "the base")
+    # Without regard to case, as FITS and many programs compare names.
+    owners = {name.lower(): "the base" for name in base.names}
     for survey in surveys:
         if not survey.name.strip():
             raise CatalogError("a survey needs a name, which becomes the suffix of its columns")
-        for name in _new_names(survey):
-            if name in owners:
+        names = _new_names(survey)
+        for place, name in enumerate(names):
+            owner = survey.name if name in names[:place] else owners.get(name.lower())
+            if owner is not None:
                 raise CatalogError(
-                    f"{survey.name}: column {name!r} is already a column of {owners[name]}; give "
-                    f"this survey another name, or rename the column"
+                    f"{survey.name}: column {name!r} is already a column of {owner}; give this "
+                    "survey another name, or rename the column"
                 )
-            owners[name] = survey.name
+        owners |= {name.lower(): survey.name for name in names}
 
 
 def _new_names(survey: Survey) -> list[str]:

@@ -1,0 +1,213 @@
+"""What a fitted model does to the gaps of a table: values, spreads and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from skyfill.catalog import ColumnInfo, Reason, Role, Table
+from skyfill.catalog.column_info import gap_name
+from skyfill.catalog.new_columns import check_new
+from skyfill.errors import CatalogError, ModelError
+from skyfill.model import results
+from skyfill.model.cells import cells_of
+from skyfill.model.declared import prepared
+from skyfill.model.pipeline import Feature, Model
+
+Array = NDArray[np.float64]
+# Beyond this, doubles do not hold every whole number.
+LARGEST_EXACT = 2**53
+
+
+@dataclass(frozen=True)
+class Filling:
+    """How to fill, and what to write beside values and standard deviations.
+
+    Attributes
+    ----------
+    quantiles : sequence of float
+        Levels of the quantiles to write.
+    n_draws : int
+        Joint draws of the gaps to write.
+    seed : int
+        Of the draws.
+    denoise : bool
+        Also write what values seen with an error would be without it.
+    prefix : str
+        Before the names of all columns that are added beside the features.
+    """
+
+    quantiles: Sequence[float] = ()
+    n_draws: int = 0
+    seed: int = 0
+    denoise: bool = False
+    prefix: str = ""
+
+    def apply(self, model: Model, table: Table, place: int = 0) -> Table:
+        """Fill a batch of a table; its draws follow from the seed and the place of the batch."""
+        return fill_table(model, table, replace(self, seed=self.seed + place))
+
+
+def fill_table(model: Model, table: Table, how: Filling | None = None) -> Table:
+    """Fill the gaps of a table's features; seen cells stay bit for bit.
+
+    Parameters
+    ----------
+    model : Model
+        What `load_model` gives.
+    table : Table
+        Any columns; features of the model that it lacks are added, all filled.
+    how : Filling, optional
+
+    Returns
+    -------
+    Table
+        For each feature ``<name>_sd`` (null where seen) and the reason ``filled`` in
+        ``<name>_gap``; ``<name>_q16`` and the like, ``<name>_draw1`` and the like on request, and
+        ``<name>_denoised`` with ``<name>_denoised_sd`` for features whose errors the model uses.
+        A column of the table that has one of these names is refused; one that an earlier run
+        wrote keeps what it says about cells that were filled then.
+    """
+    how = how or Filling()
+    if how.denoise:
+        _check_errors(model)
+    table = prepared(model, table)
+    marks, infos = _find_marks(model, table, how.prefix), _infos(model, table, how)
+    _check_filled(model, table, marks, infos)
+    cells, factors, _ = cells_of(model, table)
+    lost, noisy = np.isnan(cells.values), cells.is_noisy
+    post = model.network.posterior(cells, denoise=how.denoise)
+    values = [post.sd]
+    if how.quantiles:
+        values += list(model.network.quantiles(cells, how.quantiles))
+    if how.n_draws:
+        values += list(model.network.draws(cells, how.n_draws, how.seed))
+    for j, feature in enumerate(model.features):
+        name = feature.name
+        table = _with_values(table, feature, post.mean[:, j] / factors[j], lost[:, j])
+        beside = [(each, lost) for each in values] + [(each, noisy) for each in post[:2]]
+        for (column, info), (each, shown) in zip(infos[name].items(), beside, strict=False):
+            table = _with_part(table, column, each[:, j] / factors[j], shown[:, j], info)
+        table = _with_filled(table, name, lost[:, j], marks[name])
+    return table
+
+
+def _infos(model: Model, table: Table, how: Filling) -> dict[str, dict[str, ColumnInfo]]:
+    """Describe the columns of numbers beside each feature, in the order of their values."""
+    found = {}
+    for feature, detection in zip_longest(model.features, model.detections):
+        name = feature.name
+        info = table.info(name) if name in table.names else _info(feature)
+        new = {
+            part: results.filled_info(info, name, part)
+            for part in results.filled_parts(how.quantiles, how.n_draws)
+        }
+        if how.denoise and detection is not None and detection.errors:
+            new |= {part: results.denoised_info(info, name, part) for part in results.DENOISED}
+        found[name] = {how.prefix + results.filled_name(name, p): new[p] for p in new}
+    return found
+
+
+class Marks(NamedTuple):
+    """Columns that say which cells of a feature were filled, and why they had been missing."""
+
+    gap: str
+    before: str | None
+
+
+def _find_marks(model: Model, table: Table, prefix: str) -> dict[str, Marks]:
+    """Name the marks of each feature; reasons that an earlier run wrote are not kept again."""
+    reasons = {str(table.info(name).of): name for name in table.names_with(Role.REASON)}
+    filled = {table.info(n).of for n in table.names if results.is_filled_part(table, n)}
+    marks = {}
+    for name in model.names:
+        gap, before = reasons.get(name), prefix + results.before_name(name)
+        is_kept = gap is not None and (before in table.names or name not in filled)
+        marks[name] = Marks(gap or prefix + gap_name(name), before if is_kept else None)
+    return marks
+
+
+def _check_filled(
+    model: Model,
+    table: Table,
+    marks: Mapping[str, Marks],
+    infos: Mapping[str, Mapping[str, ColumnInfo]],
+) -> None:
+    """Refuse a table with columns of the names of what filling adds."""
+    new: dict[str, ColumnInfo] = {}
+    for feature in model.features:
+        name = feature.name
+        new |= infos[name]
+        new |= {} if name in table.names else {name: _info(feature)}
+        gap, before = marks[name]
+        new |= {} if before is None else {before: results.before_info(name)}
+        if gap not in table.names_with(Role.REASON):
+            new[gap] = results.gap_info(name)
+    check_new(table, new)
+
+
+def _info(feature: Feature) -> ColumnInfo:
+    return ColumnInfo(feature.unit, feature.ucd, feature.description, Role.FEATURE)
+
+
+def _check_errors(model: Model) -> None:
+    if not any(detection.errors for detection in model.detections):
+        raise ModelError(
+            f"model {model.identifier} uses no errors: nothing can be denoised; train one with "
+            "--errors on from a table whose columns of errors have the role error"
+        )
+
+
+def _with_part(
+    table: Table, column: str, values: Array, shown: NDArray[np.bool_], info: ColumnInfo
+) -> Table:
+    """Add a column beside a feature; what an earlier run wrote about other cells stays."""
+    cells = pa.array(np.where(shown, values, np.nan), from_pandas=True)
+    if column in table.names:
+        before = table.column(column).combine_chunks().cast(pa.float64())
+        cells = pc.if_else(pa.array(shown), cells, before)
+    return table.with_column(column, cells, info)
+
+
+def _with_values(table: Table, feature: Feature, values: Array, lost: NDArray[np.bool_]) -> Table:
+    if feature.name not in table.names:
+        return table.with_column(feature.name, values, _info(feature))
+    _refuse_long(table, feature.name)
+    seen = table.numbers(feature.name)[:, 0]
+    filled = pa.array(np.where(lost, values, seen))
+    return table.with_column(feature.name, filled, table.info(feature.name))
+
+
+def _refuse_long(table: Table, name: str) -> None:
+    """Refuse integers that a filled column, which holds doubles, would change."""
+    column = table.column(name)
+    if not pa.types.is_integer(column.type) or column.type.bit_width < 64:
+        return
+    long = pc.or_(pc.greater(column, LARGEST_EXACT), pc.less(column, -LARGEST_EXACT))
+    if pc.any(long).as_py():
+        row = pc.index(long, True).as_py()
+        raise CatalogError(
+            f"column {name!r}, row {row + 1}: {column[row]} has more digits than a filled column "
+            "holds, 2^53 at most; it looks like an identifier: train a model without it"
+        )
+
+
+def _with_filled(table: Table, name: str, lost: NDArray[np.bool_], marks: Marks) -> Table:
+    """Mark filled cells; the reasons that were there are kept in a column of their own."""
+    is_filled, before = pa.array(lost), pa.nulls(len(table), pa.string())
+    if marks.gap in table.names:
+        before = table.column(marks.gap).combine_chunks()
+    if marks.before is not None:
+        known = before
+        if marks.before in table.names:
+            known = pc.if_else(is_filled, before, table.column(marks.before).combine_chunks())
+        table = table.with_column(marks.before, known, results.before_info(name))
+    words = pc.if_else(is_filled, str(Reason.FILLED), before)
+    return table.with_column(marks.gap, words, results.gap_info(name))
