@@ -122,6 +122,7 @@ class KillOnce:
 
     marker: str
     victim: float
+    prefix = ""
 
     def apply(self, model, table, place):
         done = Filling().apply(model, table, place)
@@ -234,6 +235,7 @@ def written(folder):
 class FailOnce:
     marker: str
     victim: float
+    prefix = ""
 
     def apply(self, model, table, place):
         if self.victim in table.numbers("V") and not Path(self.marker).exists():

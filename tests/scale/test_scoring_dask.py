@@ -105,6 +105,7 @@ class KillOnce:
 
     marker: str
     victim: float
+    prefix = ""
 
     def apply(self, model, table, place):
         done = Filling().apply(model, table, place)
@@ -308,6 +309,7 @@ class Marking:
 
     folder: str
     victim: float = 0.0
+    prefix = ""
 
     def apply(self, model, table, place):
         if len(table):
