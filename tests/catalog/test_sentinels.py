@@ -134,3 +134,15 @@ def test_sentinels_are_compared_in_the_type_of_the_column(values, sentinels, exp
 def test_a_sentinel_of_the_wrong_kind_is_refused():
     with pytest.raises(CatalogError, match="column 'x' of type double cannot hold .* 'N/A'"):
         declare(Table.from_columns({"x": [1.5]}), {"x": ["N/A"]})
+
+
+def test_values_that_are_measured_are_not_suspected():
+    distances = np.append(np.random.default_rng(6).uniform(0.2, 4, 300), [9.0, 9.9])
+    assert suspects(distances) == {}
+    shares = np.random.default_rng(7).integers(0, 40, 500) / 1000  # points that do something
+    assert suspects(np.append(shares, np.zeros(3000))) == {}
+
+
+def test_fluxes_of_zero_far_from_all_others_are_found():
+    fluxes = np.random.default_rng(8).lognormal(2, 0.3, 500) + 1
+    assert suspects(np.append(fluxes, np.zeros(300))) == {0.0: 300}

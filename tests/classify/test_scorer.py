@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from skyfill.classify.class_calibration import Calibration, fit_calibration
-from skyfill.classify.outlier import fit_outlier_rule
+from skyfill.classify.outlier import fit_outlier_rule, range_score
 from skyfill.classify.prior import estimate_prior, shift_prior
 from skyfill.classify.scorer import Scorer, entropy_bits
 from skyfill.classify.views import VIEWS, Facts
 from skyfill.impute import NetworkImputer
 from skyfill.network import learn_mixture
 from skyfill.network.mixture.fit import Plan
+from skyfill.network.mixture.margin import Margin
 from tests.classify.test_classifier import quick, stars
 
 
@@ -206,3 +208,20 @@ def test_contrasts_of_extreme_values_are_no_warning():
     view = VIEWS["contrasts"](facts, np.array([[0.0, 1e200, 1.0, -1e200]]))
     assert view.shape == (1, 5)
     assert np.isnan(view[0, 4])
+
+
+def test_values_beyond_the_range_seen_count_as_the_tail_of_a_normal():
+    margins = [Margin(np.linspace(-3, 3, 61), np.linspace(-3, 3, 61))] * 2
+    one, both, inside = range_score(margins, np.array([[4.0, 0.0], [4.0, -4.0], [3.0, -3.0]]))
+    assert one == pytest.approx(-np.log10(2 * 2 * norm.sf(4)), rel=1e-9)  # two values were tried
+    assert both == pytest.approx(-np.log10(2 * norm.sf(4)), rel=1e-9)
+    assert inside == 0
+    assert range_score(margins, np.array([[4.0, np.nan]]))[0] == pytest.approx(both, rel=1e-9)
+
+
+def test_values_in_other_units_and_sentinels_are_outliers(judge):
+    X, _ = stars(200, seed=5)
+    seen = ~np.isnan(X).all(axis=1)
+    assert judge.score(1000 * X, n_draws=0).outlier[seen].all()
+    X[:, 0] = -99.99
+    assert judge.score(X, n_draws=0).outlier.all()

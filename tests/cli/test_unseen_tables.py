@@ -75,3 +75,60 @@ def test_a_model_keeps_what_was_declared_about_its_features_in_its_file(folder, 
     assert (tmp_path / "again.skyfill").read_bytes() == (folder / "m.skyfill").read_bytes()
     shown = run("show", folder / "m.skyfill").stdout
     assert "G: sentinels -999, unit mag" in shown
+
+
+def test_undeclared_sentinels_are_warned_about_before_training(folder, tmp_path):
+    words = ("train", folder / "stars.parquet", "--features", "G,J", *QUICK, "--json")
+    done = run(*words, "-o", tmp_path / "m.skyfill")
+    (warning,) = said(done)["warned"]
+    assert warning.startswith("G: -999.0 × 60 may stand for no value")
+    assert "columns.G.sentinels = [-999.0]" in warning
+    assert f"warning: {warning}" in done.stderr
+    (tmp_path / "real.toml").write_text("columns.G.sentinels = []")
+    done = run(*words, "--schema", tmp_path / "real.toml", "-o", tmp_path / "m.skyfill")
+    assert said(done)["warned"] == []
+
+
+def test_evaluate_warns_about_undeclared_sentinels(folder):
+    words = ("--columns", "G,J", "--methods", "mean", "--rates", "10", "--repeats", "1", "--json")
+    (warning,) = said(run("evaluate", folder / "stars.parquet", *words))["warned"]
+    assert warning.startswith("G: -999.0 × 60")
+
+
+def test_sentinels_that_are_new_to_a_model_are_warned_about(folder, tmp_path):
+    columns = magnitudes(seed=1)
+    columns["J"][::10] = 99.99
+    write_table(Table.from_columns(columns), tmp_path / "new.parquet")
+    words = ("impute", folder / "m.skyfill", tmp_path / "new.parquet", "--json")
+    (warning,) = said(run(*words, "-o", tmp_path / "out.parquet"))["warned"]
+    assert warning.startswith("J: 99.99 × 30 may stand for no value")
+
+
+def test_other_units_than_in_training_are_warned_about_or_converted(folder, tmp_path):
+    columns = {name: 1000 * values for name, values in magnitudes(seed=1).items()}
+    table = Table.from_columns(columns)
+    write_table(table, tmp_path / "new.parquet")
+    words = ("impute", folder / "m.skyfill", tmp_path / "new.parquet", "--json")
+    found = said(run(*words, "-o", tmp_path / "out.parquet"))
+    assert [text.partition(" % of the values are outside ")[0] for text in found["warned"]] == [
+        "G: 100",
+        "J: 100",
+    ]
+    write_table(table.with_info("G", unit="mmag").select(["G"]), tmp_path / "new.parquet")
+    found = said(run(*words, "-o", tmp_path / "out.parquet"))
+    assert found["converted"] == ["G: mmag to mag, the unit of the model"]
+    assert [text for text in found["warned"] if "outside" in text] == []
+
+
+def test_values_of_light_curves_that_may_be_sentinels_are_warned_about(tmp_path):
+    rng = np.random.default_rng(0)
+    mag = rng.normal(17, 0.1, 200)
+    mag[::20] = 99.999
+    curves = {"id": np.repeat([1, 2], 100), "time": np.arange(200.0), "mag": mag}
+    write_table(Table.from_columns(curves), tmp_path / "curves.parquet")
+    words = ("features", tmp_path / "curves.parquet", "--set", "mean,sigma", "--json")
+    (warning,) = said(run(*words, "-o", tmp_path / "f.parquet"))["warned"]
+    assert warning.startswith("light curves: 99.999 × 10 may stand for no value")
+    done = run(*words, "--sentinel", "99.999", "-o", tmp_path / "f.parquet")
+    assert said(done)["warned"] == []
+    assert json.loads(done.stdout)["dropped"] == 10

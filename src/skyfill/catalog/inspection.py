@@ -136,5 +136,5 @@ def _report(path: str, table: Table, summaries: dict[str, ColumnSummary]) -> Ins
 def _column(table: Table, name: str, summary: ColumnSummary, guess: Guess | None) -> ColumnReport:
     info = table.info(name)
     role = guess.role if guess else info.role
-    suspects = () if role is Role.REASON else tuple(find_suspects(summary, role))
+    suspects = () if role is Role.REASON else tuple(find_suspects(summary, role, name))
     return ColumnReport(name, str(table.column(name).type), info, guess, summary, suspects)

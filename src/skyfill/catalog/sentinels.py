@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog.arrays import is_number
 from skyfill.catalog.column_info import Reason, Role
-from skyfill.catalog.column_summary import ColumnSummary, reads_as_null
+from skyfill.catalog.column_summary import ColumnSummary, reads_as_null, summarize_column
 from skyfill.catalog.table import Table
 from skyfill.errors import CatalogError
 
@@ -21,6 +21,8 @@ _Counts = dict[float, int]
 # Nines, and limits of integer types; 1e20 and 1e30 are common in C programs.
 _NINES = re.compile(r"-?9+(\.9+|\.0)?")
 _ENDS_OF_TYPES = {-(2**15), 2**15 - 1, -(2**31), 2**31 - 1, -(2**63), 2**63 - 1, 1e20, 1e30}
+# A column named so is never zero.
+_PERIOD = re.compile(r"(.*_)?per(iod)?(_|$)", re.IGNORECASE)
 # A column with fewer distinct values is a flag or a code, whose extremes mean nothing.
 _MANY = 10
 # A value this many times more frequent than its neighbors stands out.
@@ -85,12 +87,13 @@ def _value_set(name: str, kind: pa.DataType, values: Sequence[Sentinel]) -> pa.A
     return pa.array(values, kind)
 
 
-def find_suspects(summary: ColumnSummary, role: Role = Role.OTHER) -> list[Suspect]:
+def find_suspects(summary: ColumnSummary, role: Role = Role.OTHER, name: str = "") -> list[Suspect]:
     """Find values that may be sentinels, without changing anything.
 
     Suspicious values are numbers made of nines and limits of integer types that lie apart from
     all other values; repeated extremes farther from the other values than their range; zero where
-    all others are positive, if it is repeated or the column is an error; words such as ``N/A``.
+    all others are positive, in a column of errors, or if it is repeated and either lies apart or
+    the column is named as a period; words such as ``N/A``.
 
     Examples
     --------
@@ -101,7 +104,25 @@ def find_suspects(summary: ColumnSummary, role: Role = Role.OTHER) -> list[Suspe
     """
     if summary.words:
         return _suspect_words(summary)
-    return _suspect_numbers(summary, role) if summary.lowest else []
+    never_zero = role is Role.ERROR or bool(_PERIOD.match(name))
+    return _suspect_numbers(summary, role, never_zero=never_zero) if summary.lowest else []
+
+
+def suspects_of(table: Table, names: Iterable[str]) -> dict[str, list[Suspect]]:
+    """Find values that may be sentinels in columns of numbers.
+
+    Examples
+    --------
+    >>> suspects_of(Table.from_columns({"J": [14.2, 15.1, -99.0], "K": [13.0, 14.0, 14.5]}), "JK")
+    {'J': [Suspect(value=-99.0, count=1, why='negative where all other values are not')]}
+    """
+    found = {}
+    for name in names:
+        column = table.column(name)
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+            summary = summarize_column(column.combine_chunks())
+            found[name] = find_suspects(summary, table.info(name).role, name)
+    return {name: suspects for name, suspects in found.items() if suspects}
 
 
 def _suspect_words(summary: ColumnSummary) -> list[Suspect]:
@@ -116,18 +137,21 @@ def _suspect_words(summary: ColumnSummary) -> list[Suspect]:
     return suspects
 
 
-def _suspect_numbers(summary: ColumnSummary, role: Role) -> list[Suspect]:
+def _suspect_numbers(summary: ColumnSummary, role: Role, *, never_zero: bool) -> list[Suspect]:
     counts = {**summary.lowest, **summary.highest}
     plain = sorted(value for value in counts if not is_customary(value))
-    found = ((value, _why(value, counts, plain, role)) for value in sorted(counts))
+    found = ((v, _why(v, counts, plain, role, never_zero=never_zero)) for v in sorted(counts))
     return [Suspect(value, counts[value], why) for value, why in found if why]
 
 
-def _why(value: float, counts: _Counts, plain: list[float], role: Role) -> str | None:
+def _why(
+    value: float, counts: _Counts, plain: list[float], role: Role, *, never_zero: bool
+) -> str | None:
     if is_customary(value):
         return _why_customary(value, counts, plain)
     if value == plain[0] == 0 < plain[-1]:
         is_often = len(plain) >= _MANY and _is_frequent(value, counts, plain)
+        is_often = is_often and (never_zero or _is_isolated(plain))
         often = role is Role.ERROR or is_often
         return "zero where all other values are positive" if often else None
     return _why_extreme(value, counts, plain) if value in (plain[0], plain[-1]) else None
@@ -138,8 +162,11 @@ def _why_customary(value: float, counts: _Counts, plain: list[float]) -> str | N
         return "a customary sentinel" if abs(value) >= 99 else None
     low, high = plain[0], plain[-1]
     distance = max(low - value, value - high)
-    if distance <= 0 or (value == 9 and len(plain) < _MANY):
+    if distance <= 0:
         return None
+    if 0 < value < 10 and str(value).count("9") < 3:  # 9 and 9.9 are measured too
+        is_often = len(plain) >= _MANY and _is_frequent(value, counts, plain)
+        return "repeated at the end of the range" if is_often else None
     if value < 0 <= low:
         return "negative where all other values are not"
     if distance > (high - low) / 2:
@@ -161,6 +188,15 @@ def _is_frequent(value: float, counts: _Counts, plain: list[float]) -> bool:
     """Check whether a value is far more frequent than the three next to it."""
     near = sorted((other for other in plain if other != value), key=lambda v: abs(v - value))[:3]
     return counts[value] >= _OFTEN * max((counts[other] for other in near), default=1)
+
+
+def _is_isolated(plain: list[float]) -> bool:
+    """Check whether zero lies further from the next value than that from the ones after it.
+
+    The share of an object's points that do something is often zero, and then one or two points'.
+    """
+    nearest = plain[1:_MANY]
+    return nearest[0] > nearest[-1] - nearest[0]
 
 
 def is_customary(value: float) -> bool:

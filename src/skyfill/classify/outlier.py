@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
 from skyfill.network.cells import as_cells
 from skyfill.network.mixture.fit import GIVEN, Plan
+from skyfill.network.mixture.margin import Margin
 from skyfill.network.mixture.one_network import refit
 
 Array = NDArray[np.float64]
@@ -29,6 +31,8 @@ LEAST_SPREAD = 0.1
 # further out lie outside the range of the training set and would hide all outliers.
 TAIL = 0.995
 FLAGGED = 1e-3
+# Chances below this are not told apart.
+LEAST_CHANCE = 1e-30
 # No part of a log-likelihood comes near this; sums of such parts are finite.
 MAX_PART = 1e12
 
@@ -85,6 +89,42 @@ class OutlierRule:
         beyond = np.maximum(surprise - self.surprise[-1], 0.0)
         slope = (heights[-1] - heights[first]) / run
         return np.asarray(np.interp(surprise, self.surprise, heights) + slope * beyond)
+
+
+def range_score(margins: Sequence[Margin], X: Array) -> Array:
+    """Minus log10 of the chance that values of an ordinary row lie so far outside the range seen.
+
+    Likelihoods take values far outside for ones at the end of the range. Here each value beyond it
+    has the share of a normal tail that goes on as the column does just inside; the values of a row
+    are combined by the rule of Simes (1986), which allows for values that move together.
+
+    Parameters
+    ----------
+    margins : sequence of Margin
+        Of the columns; those that are not maps of ranks have no range.
+    X : array of shape (n, p)
+
+    Returns
+    -------
+    array of shape (n,)
+        0 for rows within the range of every column.
+    """
+    shares = np.ones(X.shape)
+    for j, margin in enumerate(margins):
+        if type(margin) is Margin:
+            ends, slopes = (margin.x[0], margin.x[-1]), margin._slopes
+            for sign, end, score, slope in zip(
+                (-1, 1), ends, margin.z[[0, -1]], slopes, strict=True
+            ):
+                rows = np.flatnonzero(sign * (X[:, j] - end) > 0)
+                shares[rows, j] = 2 * ndtr(-(np.abs(score) + np.abs(X[rows, j] - end) / slope))
+    outside = np.flatnonzero((shares < 1).any(axis=1))
+    n_seen = (~np.isnan(X[outside])).sum(axis=1, keepdims=True)
+    ordered = np.sort(shares[outside], axis=1)
+    chance = (ordered * n_seen / np.arange(1, X.shape[1] + 1)).min(axis=1)
+    found = np.zeros(len(X))
+    found[outside] = -np.log10(np.clip(chance, LEAST_CHANCE, 1.0))
+    return found
 
 
 def fit_outlier_rule(

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skyfill.classify.class_calibration import KINDS, Calibration
 from skyfill.classify.forest import FlatForest
-from skyfill.classify.outlier import OutlierRule, check_rule
+from skyfill.classify.outlier import OutlierRule, check_rule, range_score
 from skyfill.classify.prior import shift_prior
 from skyfill.classify.views import VIEWS, Array, Facts, gather_facts, width
 from skyfill.errors import DataError
@@ -125,6 +125,7 @@ class Scorer:
         seen: list[Array] = []
         P = self._by_chunks(cells, seen)
         unusual = self.rule.score(np.concatenate([np.empty(0), *seen]), cells.values)
+        unusual = np.maximum(unusual, range_score(self.network.margins, cells.values))
         share = self._gap_share(cells, n_draws, np.random.default_rng(rng))
         return Scores(P, entropy_bits(P), share, self.rule.flag(unusual), unusual)
 

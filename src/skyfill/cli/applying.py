@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import mention_training
+from skyfill.cli.checks import check_source, mention_training
 from skyfill.cli.terminal import note, shown_run, warn
 from skyfill.errors import CatalogError
 
@@ -104,6 +104,7 @@ def open_application(
     model = mention_training(load_model(options["model"]), rules, source.schema.names)
     if absent := absent_features(model, source):
         warn(f"{options['catalog']} lacks {', '.join(absent)}: {if_absent} in every row")
+    check_source(model, source, rules)
     inputs = [options["model"], *source.checked_files]
     made = Provenance(shared.as_typed(context), inputs, options["seed"], model.identifier)
     return Application(options, model, source, rules, made)

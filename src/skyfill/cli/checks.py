@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skyfill.cli.terminal import DECLARED, mention
+from skyfill.cli.terminal import CONVERTED, DECLARED, GUESSED, mention, warn
 
 if TYPE_CHECKING:
-    from skyfill.catalog import Schema
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from skyfill.catalog import Schema, Table
+    from skyfill.catalog.sentinels import Suspect
     from skyfill.model import Model
+    from skyfill.scale import Source
 
 
 def mention_rules(rules: Schema, names: Iterable[str]) -> None:
@@ -46,6 +51,96 @@ def mention_training(model: Model, rules: Schema, names: Iterable[str]) -> Model
             mention(DECLARED, f"{name}: {fact_words(same)} (in training)")
     mention_rules(rules.only(here - {name for name, _ in changed}), here)
     return overridden(model, rules)
+
+
+def check_training(table: Table, names: Sequence[str], rules: Schema) -> None:
+    """Warn of values that may be sentinels among those that are learned from.
+
+    `rules` were applied to the table.
+    """
+    from skyfill.model.guard import find_undeclared
+
+    for name, suspects in find_undeclared(table, names, rules).items():
+        _warn_of_suspects(name, suspects)
+
+
+def check_values(values: NDArray[np.float64]) -> None:
+    """Warn of values of light curves that may be sentinels."""
+    from skyfill.catalog import Table
+    from skyfill.catalog.sentinels import suspects_of
+
+    for suspects in suspects_of(Table.from_columns({"value": values}), ["value"]).values():
+        options = " ".join(f"--sentinel {suspect.value!r}" for suspect in suspects)
+        warn(
+            f"light curves: {_listed(suspects)} may stand for no value ({suspects[0].why}) and is "
+            f"used as one; leave it out with {options}"
+        )
+
+
+def check_use(model: Model, table: Table) -> None:
+    """Say what is converted, and warn of values unlike those in the training set.
+
+    Parameters
+    ----------
+    model : Model
+        From `mention_training`.
+    table : Table
+        Some rows of the table to use the model on, to which the rules of the user were applied.
+    """
+    from skyfill.catalog import declare
+    from skyfill.model.declared import prepared
+    from skyfill.model.guard import find_outside, find_unknown
+
+    table = prepared(model, table)
+    _mention_units(model, table)
+    unknown = find_unknown(model, table)
+    for name, suspects in unknown.items():
+        _warn_of_suspects(name, suspects)
+    # What is warned of once counts no more.
+    rest = declare(table, {n: [s.value for s in suspects] for n, suspects in unknown.items()})
+    for name, share, low, high in find_outside(model, rest):
+        warn(
+            f"{name}: {100 * share:.0f} % of the values are outside {low:.4g} .. {high:.4g}, the "
+            "range seen in training; other units, or another kind of object? (columns."
+            f"{name}.unit in the schema file sets the unit)"
+        )
+
+
+def check_source(model: Model, source: Source, rules: Schema) -> None:
+    """Check a few rows of a catalogue with `check_use`; what can be read only once is not read."""
+    from skyfill.model.cells import find_companions
+    from skyfill.model.declared import prepared
+
+    if not all(file.is_file() for file in source.files[:1]):
+        return
+    empty = prepared(model, rules.apply(source.table()))
+    beside = {name for (_, of), name in find_companions(empty).items() if of in model.names}
+    columns = [name for name in source.schema.names if name in beside | set(model.names)]
+    check_use(model, rules.apply(source.sample(columns)))
+
+
+def _mention_units(model: Model, table: Table) -> None:
+    for feature in model.features:
+        own = table.info(feature.name).unit if feature.name in table.names else feature.unit
+        if own and feature.unit and own != feature.unit:
+            mention(CONVERTED, f"{feature.name}: {own} to {feature.unit}, the unit of the model")
+        elif feature.unit and not own:
+            mention(GUESSED, f"{feature.name}: in {feature.unit}, the unit of the model")
+
+
+def _warn_of_suspects(name: str, suspects: Sequence[Suspect]) -> None:
+    from skyfill.catalog.schema import sentinel_line
+
+    values = [suspect.value for suspect in suspects]
+    warn(
+        f"{name}: {_listed(suspects)} may stand for no value ({suspects[0].why}) and is used as "
+        f"one; declare it in a file for --schema, {sentinel_line(name, values)}, or as a value, "
+        f"{sentinel_line(name, [])}"
+    )
+
+
+def _listed(suspects: Sequence[Suspect]) -> str:
+    return ", ".join(f"{suspect.value!r} × {suspect.count}" for suspect in suspects)
 
 
 def fact_words(facts: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from skyfill.cli import options as shared
+from skyfill.cli.checks import check_training, mention_rules
 from skyfill.cli.terminal import note, progress_bar, write_json
 from skyfill.errors import CatalogError, DataError
 
@@ -81,12 +82,15 @@ def command(**options: Any) -> None:
     Classifying: every object is classified by a model trained on the other folds; everything,
     including how to fill gaps, is learned inside the fold. Intervals are paired, over objects.
     """
-    from skyfill.catalog import read_table
+    from skyfill.catalog import Schema, read_schema, read_table
 
-    table = read_table(options["catalog"], schema=options["schema"])
+    rules = read_schema(options["schema"]) if options["schema"] else Schema()
+    table = read_table(options["catalog"], schema=rules)
+    mention_rules(rules, table.names)
     if not len(table):
         raise CatalogError(f"{options['catalog']}: has no rows, so there is nothing to compare")
     names = _features(table, options)
+    check_training(table, names, rules)
     numbers = _logarithms(table.select(names), options["logs"])
     if options["label"]:
         _compare_classifiers(numbers, table.column(options["label"]).to_pylist(), options)

@@ -1,18 +1,22 @@
 """`skyfill features`: a table of variability features, one row per object, from light curves."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from skyfill.cli import options as shared
+from skyfill.cli.checks import check_values
 from skyfill.cli.terminal import note, progress_bar, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog import Provenance, Table
     from skyfill.lightcurve import FeatureSet, LightCurves, Opened, Request
 
+# Values of light curves that are looked at for undeclared sentinels.
+VALUES_CHECKED = 1 << 18
 _COLUMNS = ("id", "time", "value", "error", "band")
 
 
@@ -57,6 +61,13 @@ def _column_option(name: str) -> Any:
     type=click.FloatRange(min=0, min_open=True),
     metavar="SIGMA",
     help="Drop values further than this many robust standard deviations from the median.",
+)
+@click.option(
+    "--sentinel",
+    type=float,
+    multiple=True,
+    metavar="VALUE",
+    help="A value that means no value; may be repeated.",
 )
 @shared.device
 @shared.resume
@@ -105,13 +116,15 @@ def _write(
     from skyfill.scale.outputs import write_tables
 
     empty = empty_table(opened.layout.about, chosen)
-    facts: dict[str, Any] = {key: str(options[key]) for key in ("names", "every_band", "clip")}
+    facts: dict[str, Any] = {
+        key: str(options[key]) for key in ("names", "every_band", "clip", "sentinel")
+    }
     facts |= {"request": repr(_request(options)), "inputs": _input_facts(options, provenance)}
     with progress_bar("features", "objects", opened.n_objects) as advance:
 
         def tables(n_done: int) -> "Iterator[Table]":
             advance(n_done)
-            rest = _without(opened.parts, n_done)
+            rest = _cleaned(_without(opened.parts, n_done), options["sentinel"])
             how = {"clip": options["clip"], "n_objects": opened.n_objects or 0}
             return stream_features(rest, chosen, advance=advance, **how)
 
@@ -137,6 +150,23 @@ def _without(parts: "Iterator[LightCurves]", n_objects: int) -> "Iterator[LightC
         if seen >= n_objects:
             yield part
         seen += len(part)
+
+
+def _cleaned(
+    parts: "Iterator[LightCurves]", sentinels: tuple[float, ...]
+) -> "Iterator[LightCurves]":
+    """Drop values that mean no value; warn of others that may, among the first ones."""
+    import numpy as np
+
+    first, n_left = [np.empty(0)], VALUES_CHECKED
+    for part in parts:
+        value = np.where(np.isin(part.value, sentinels), np.nan, part.value)
+        # Epochs whose error is not positive are dropped in any case.
+        is_used = part.error > 0 if part.about.has_errors else slice(None)
+        first.append(value[is_used][:n_left])
+        n_left -= len(first[-1])
+        yield replace(part, value=value)
+    check_values(np.concatenate(first))
 
 
 def _count(table: "Table") -> dict[str, int]:

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from skyfill.cli import options
-from skyfill.cli.checks import mention_training
+from skyfill.cli.checks import check_use, mention_training
 from skyfill.cli.terminal import note, write_json
 from skyfill.errors import CatalogError
 
@@ -91,6 +91,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     rules = options.rules_of(given)
     model, every = load_model(given["model"]), read_table(given["objects"], schema=rules)
     model = mention_training(model, rules, every.names)
+    check_use(model, every)
     weights = _weights(every, given)
     table = _sampled(every if weights is None else Taken(every.arrow.take(weights.best)), given)
     cells, _, absent = cells_of(model, table)

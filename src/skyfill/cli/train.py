@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import mention_rules
+from skyfill.cli.checks import check_training, mention_rules
 from skyfill.cli.terminal import cells_line, note, stages, warn, write_json
 from skyfill.cli.train_large import out_of_core, resume, words_of_network
 
@@ -121,6 +121,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     table = rules.apply(source.table()) if source else read_table(catalog, schema=rules)
     mention_rules(rules, table.names)
     names = _features(table, options)
+    check_training(rules.apply(source.sample(names)) if source else table, names, rules)
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
     made = json.loads(Provenance(shared.as_typed(context), inputs, seed=seed).to_json())
     with stages("learning") as report:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -24,6 +24,9 @@ BATCH_ROWS = 1 << 16
 _KIND = "Parquet file"
 # Key of the metadata that astropy writes to Parquet files; such a file is read as a whole.
 _ASTROPY_KEY = b"table_meta_yaml"
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,21 @@ class Source:
             for _, table in part.tables(columns):
                 yield table
 
+    def sample(self, columns: Sequence[str], *, n_places: int = 4, rows: int = 1 << 15) -> Table:
+        """Read a few rows at the start and at some places further on.
+
+        Only Parquet files can be entered further on; others are read from their start. The time
+        does not depend on the number of rows, except for text files, whose types must be found.
+        """
+        tables = [Table(self.table().select(columns).arrow)]
+        for file in _spread(self.files, n_places):
+            for part in _spread(
+                list(_cut(file, BATCH_ROWS, self.rules)), n_places // min(len(self.files), 4)
+            ):
+                _, first = next(part.tables(columns), (0, tables[0]))
+                tables.append(Table(first.arrow.slice(0, rows)))
+        return Table(pa.concat_tables([table.arrow for table in tables]))
+
     def count_rows(self) -> int | None:
         """Count its rows; None if a file would have to be read for that."""
         if self.n_rows is not None:
@@ -107,6 +125,15 @@ def open_source(catalog: str | Path, rules: Schema | None = None) -> Source:
         return Source(catalog, tuple(hats_files(opened)), columns.arrow.schema, n_rows)
     files = tuple(files_in([catalog]))
     return Source(catalog, files, open_scan(files[0], rules=rules).schema, rules=rules)
+
+
+def _spread(items: Sequence[T], n: int) -> list[T]:
+    """Choose `n` items, the first among them, at even distances."""
+    return (
+        [items[i * len(items) // n] for i in range(min(n, len(items)))]
+        if n < len(items)
+        else [*items]
+    )
 
 
 def count_rows(file: Path) -> int | None:

@@ -1,0 +1,94 @@
+"""Is a table like the one that a model was trained on: units, ranges, values that are no values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from skyfill.catalog import Schema, Table
+from skyfill.catalog.sentinels import Suspect, suspects_of
+from skyfill.model.cells import features_of
+from skyfill.model.pipeline import Model
+from skyfill.network.mixture.margin import Identity, Margin
+
+# More values than this share outside the range seen in training are worth a warning.
+NOTABLE_SHARE = 0.01
+# Rows of a table in memory that are looked at.
+SAMPLE_ROWS = 1 << 17
+
+
+class Outside(NamedTuple):
+    """A feature of which values lie outside the range seen in training, in the model's units."""
+
+    name: str
+    share: float
+    low: float
+    high: float
+
+
+def seen_range(margin: Margin) -> tuple[float, float] | None:
+    """Return the smallest and largest value that was seen in training, if the model knows it."""
+    return None if isinstance(margin, Identity) else (float(margin.x[0]), float(margin.x[-1]))
+
+
+def find_outside(model: Model, table: Table) -> list[Outside]:
+    """Find features of which many values lie outside the range seen in training."""
+    X, found = features_of(model, table)[0], []
+    for name, column, margin in zip(model.names, X.T, model.network.margins, strict=True):
+        seen, ends = column[~np.isnan(column)], seen_range(margin)
+        if ends is None or not seen.size:
+            continue
+        share = float(np.mean((seen < ends[0]) | (seen > ends[1])))
+        if share > NOTABLE_SHARE:
+            found.append(Outside(name, share, *ends))
+    return found
+
+
+def find_undeclared(table: Table, names: Iterable[str], rules: Schema) -> dict[str, list[Suspect]]:
+    """Find values that may be sentinels and were not declared.
+
+    Columns of which the rules say that they have none (``sentinels = []``) are left out.
+
+    Parameters
+    ----------
+    table : Table
+        The rules were applied to it.
+    names : iterable of str
+    rules : Schema
+
+    Examples
+    --------
+    >>> table = Table.from_columns({"J": [14.2, 15.1, 99.999]})
+    >>> [suspect.value for suspect in find_undeclared(table, ["J"], Schema())["J"]]
+    [99.999]
+    >>> find_undeclared(table, ["J"], Schema.from_toml("columns.J.sentinels = []"))
+    {}
+    """
+    asked = [name for name in names if rules.facts(name).get("sentinels") != []]
+    return suspects_of(sampled(table), asked)
+
+
+def find_unknown(model: Model, table: Table) -> dict[str, list[Suspect]]:
+    """Find values that may be sentinels and lie outside the range seen in training."""
+    names = [name for name in model.names if name in table.names]
+    found = find_undeclared(table, names, model.declared)
+    factors = features_of(model, Table(table.arrow.slice(0, 0)))[1]
+    known = zip(model.names, model.network.margins, factors, strict=True)
+    ends = {name: (seen_range(margin), factor) for name, margin, factor in known}
+    new = {
+        name: [s for s in suspects if not _is_within(float(s.value), *ends[name])]
+        for name, suspects in found.items()
+    }
+    return {name: suspects for name, suspects in new.items() if suspects}
+
+
+def _is_within(value: float, ends: tuple[float, float] | None, factor: float) -> bool:
+    return ends is not None and ends[0] <= value * factor <= ends[1]
+
+
+def sampled(table: Table, rows: int = SAMPLE_ROWS) -> Table:
+    """Return rows at even distances, if a table has more than `rows`."""
+    step = -(-len(table) // rows) if rows else 1
+    return table if step <= 1 else Table(table.arrow.take(np.arange(0, len(table), step)))
