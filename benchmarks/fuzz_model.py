@@ -1,9 +1,12 @@
 """Feed damaged and forged model files to the loader: a model or a `ModelError`, in time and memory.
 
-Half of the files have bytes changed; the others are forged: numbers, names, shapes and types are
-changed inside, and the identifier is made to fit again, as somebody with bad intentions would. What
-loads is then shown, fills and classifies a small table. Prints a Markdown table. Work is done in
-processes of their own, with an alarm that also ends compiled code and a limit to memory.
+One in ten files has bytes changed; the others are forged: their meaning is changed (integers,
+shapes, orders, NaN, names, types), and the identifier is made to fit again, as somebody with bad
+intentions would. What loads is then shown, fills a small table with quantiles and draws, classifies
+it and names the next measurement; every value must be a number, every probability a probability.
+Compiled kernels check their indices (NUMBA_BOUNDSCHECK), in a cache of their own. Prints a Markdown
+table. Work is done in processes of their own, with an alarm that also ends compiled code and a
+limit to memory.
 """
 
 import argparse
@@ -44,8 +47,13 @@ def sample_table(n, seed):
     X[rng.random(X.shape) < 0.2] = np.nan
     names = ["V", "I", "J", "con"]
     info = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in names}
-    columns = dict(zip(names, X.T, strict=True)) | {"class": np.array(["a", "b", "c"])[kind]}
-    return Table.from_columns(columns, info=info), names
+    columns = dict(zip(names, X.T, strict=True)) | {"kind": np.array(["a", "b", "c"])[kind]}
+    info["V"] = ColumnInfo("mag", "phot.mag", role=Role.FEATURE)
+    columns["e_V"] = rng.uniform(0.2, 0.4, n)
+    info["e_V"] = ColumnInfo("mag", role=Role.ERROR, of="V")
+    table = Table.from_columns(columns, info=info)
+    lost = np.isnan(X[:, 0]) & (rng.random(n) < 0.5)
+    return table.with_reasons("V", ["undetected" if gap else None for gap in lost]), names
 
 
 def write_originals(folder):
@@ -54,15 +62,23 @@ def write_originals(folder):
     from skyfill.model import save_model, train, train_classifier
 
     table, names = sample_table(400, 0)
-    plans = {"full": {"gaps": "informative"}, "own": {"arcs": "own", "margins": False}}
+    plain = {"limits": "off", "errors": "off"}
+    plans = {
+        "full": {"gaps": "informative", **plain},
+        "own": {"arcs": "own", "margins": False, **plain},
+        "limits": {"errors": "on"},
+    }
     paths = []
     for name, plan in plans.items():
         model, _ = train(table, names, n_components=2, n_fits=2, **plan)
         paths.append(folder / f"{name}.skyfill")
         save_model(model, paths[-1])
     small = CatalogClassifier(n_trees=6, imputer=NetworkImputer(2, n_fits=1))
-    model, _ = train_classifier(table, names, "class", classifier=small)
+    model, _ = train_classifier(table, names, "kind", classifier=small, **plain)
     paths.append(folder / "classifier.skyfill")
+    save_model(model, paths[-1])
+    model, _ = train_classifier(table, names, "kind", classifier=small, errors="on")
+    paths.append(folder / "limited.skyfill")
     save_model(model, paths[-1])
     return paths
 
@@ -115,10 +131,20 @@ def change_array(arrays, rng):
     """Change single cells, the shape, the type or the name of an array."""
     name = rng.choice(sorted(arrays))
     array = arrays[name]
-    change = rng.choice(["cell", "cell", "cell", "scale", "shape", "type", "drop", "swap", "nan"])
+    kinds = ["cell", "cell", "near", "near", "near", "order", "scale", "shape", "type", "drop"]
+    change = rng.choice([*kinds, "swap", "nan"])
     if change == "cell" and array.size:
         with np.errstate(all="ignore"):
             array.flat[rng.randrange(array.size)] = cast(rng.choice(ODD_NUMBERS), array.dtype)
+    elif change == "near" and array.size:  # plausible, and just outside
+        cell = rng.randrange(array.size)
+        value = rng.choice([array.flat[cell] + rng.choice([-1, 1]), -1, *map(float, array.shape)])
+        with np.errstate(all="ignore"):
+            array.flat[cell] = cast(value, array.dtype)
+    elif change == "order" and array.ndim and len(array) > 1:
+        order = list(range(len(array)))
+        rng.shuffle(order)
+        arrays[name] = array[rng.choice([order, order[:1] * len(order), sorted(order)[::-1]])]
     elif change == "scale" and array.dtype.kind == "f":
         with np.errstate(all="ignore"):
             array *= rng.choice([-1.0, 0.0, 1e-200, 1e150, 1e30])
@@ -173,12 +199,12 @@ def bombs():
 
 
 def try_one(path, table):
-    """Load, show, fill, classify; give what happened."""
+    """Load, show, fill, classify, find the next measurement; give what happened."""
     from click.testing import CliRunner
 
     from skyfill.cli import main
     from skyfill.errors import ModelError, SkyfillError
-    from skyfill.model import classify_table, fill_table, load_model
+    from skyfill.model import load_model
 
     try:
         model = load_model(path)
@@ -188,19 +214,61 @@ def try_one(path, table):
     if shown.exception is not None and not isinstance(shown.exception, SystemExit):
         raise shown.exception
     try:
-        filled = fill_table(model, table)
+        check_filled(model, table)
         if model.scorer is not None:
-            filled = classify_table(model, filled)
+            check_classes(model, table)
+            check_next(model, table)
     except SkyfillError:
         return "loaded, then refused"
-    bad = [name for name in model.names if not np.isfinite(filled.numbers(name)).all()]
-    if bad:
-        raise ArithmeticError(f"filled values that are no numbers: {bad[0]}")
-    if model.scorer is not None:
-        p = np.stack([filled.numbers(f"p_{c}")[:, 0] for c in model.scorer.classes])
-        if not (abs(p.sum(axis=0) - 1) < 1e-6).all():
-            raise ArithmeticError("class probabilities that do not add up to 1")
     return "used"
+
+
+def check_filled(model, table):
+    from skyfill.model import Filling, fill_table
+
+    filled = fill_table(model, table, Filling(quantiles=(0.16, 0.5, 0.84), n_draws=2))
+    for name in model.names:
+        require(np.isfinite(filled.numbers(name)), f"{name} is no number")
+        lost = ~np.isfinite(table.numbers(name)[:, 0]) if name in table.names else slice(None)
+        parts = [f"{name}_{part}" for part in ("sd", "q16", "q50", "q84", "draw1", "draw2")]
+        values = filled.numbers(*parts)[lost]
+        require(np.isfinite(values), f"{name}: spread, quantiles or draws are no numbers")
+        require(values[:, 0] >= 0, f"{name}: a negative spread")
+        require(np.diff(values[:, 1:4]) >= 0, f"{name}: quantiles that fall")
+
+
+def check_classes(model, table):
+    from skyfill.model import Scoring, classify_table
+
+    done = classify_table(model, table, Scoring(n_draws=2, marginalize=2))
+    check_probabilities(done.numbers(*(f"p_{name}" for name in model.scorer.classes)))
+    facts = done.numbers("entropy", "gap_share", "outlier_score")
+    require(np.isfinite(facts) & (facts >= 0), "entropy, gap share or outlier score are no numbers")
+    require([name in model.scorer.classes for name in done.column("class").to_pylist()], "class")
+
+
+def check_next(model, table):
+    from skyfill.classify.next_measurement import expected_gains
+    from skyfill.model import cells_of, scorer_of
+
+    cells, _, absent = cells_of(model, table)
+    scorer = scorer_of(model).without([model.names.index(name) for name in absent])
+    gains = expected_gains(
+        scorer.probabilities, scorer.network, cells, blocks=None, n_points=2, n_draws=2, rng=0
+    )
+    lost = np.isnan(cells.values)
+    require(np.isfinite(gains.bits[lost]) & (gains.bits[lost] > -1e-6), "bits are no numbers")
+    require(np.isfinite(gains.entropy) & (gains.entropy >= 0), "entropy is no number")
+
+
+def check_probabilities(P):
+    require(np.isfinite(P) & (P >= 0) & (P <= 1 + 1e-9), "no probabilities")
+    require(abs(P.sum(axis=1) - 1) < 1e-6, "probabilities that do not add up to 1")
+
+
+def require(held, what):
+    if not np.all(held):
+        raise ArithmeticError(what)
 
 
 def work(folder, seed, count, results, with_bombs):
@@ -216,7 +284,7 @@ def work(folder, seed, count, results, with_bombs):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for k in range(count):
         origin = rng.choice(originals)
-        kind = "forged" if rng.random() < 0.5 else "damaged"
+        kind = "forged" if rng.random() < 0.9 else "damaged"
         data = forge(origin, rng) if kind == "forged" else damage(origin.read_bytes(), rng)
         run(path, data, (kind, f"{seed}-{k}"), table, results)
     for k, data in enumerate(bombs() if with_bombs else []):
@@ -293,4 +361,7 @@ def main():
 
 if __name__ == "__main__":
     os.environ.setdefault("SKYFILL_THREADS", "1")
+    os.environ.setdefault("NUMBA_BOUNDSCHECK", "1")
+    cache = str(Path(tempfile.gettempdir()) / "skyfill-bounds-checked")
+    os.environ.setdefault("NUMBA_CACHE_DIR", cache)
     main()

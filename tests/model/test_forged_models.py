@@ -10,7 +10,7 @@ from skyfill.errors import ModelError
 from skyfill.model import load_model, save_model
 from skyfill.network.mixture.gap_kernels import interpolate, look_up
 from skyfill.network.mixture.limited_kernels import add_normal
-from skyfill.network.mixture.margin import GRID_SIZE
+from skyfill.network.mixture.margin import GRID_SIZE, Identity
 from skyfill.network.mixture.network import BySpread
 
 MODEL = load_model(Path(__file__).parent.parent / "model_files" / "version-2.skyfill")
@@ -95,3 +95,29 @@ def test_no_number_leads_a_kernel_outside_its_tables(value):
     add_normal(1.0, 0.0, value, 1.0, 0.0, 1.0, mass)
     assert (guard[:GRID_SIZE] == 1e9).all()
     assert (guard[2 * GRID_SIZE :] == 1e9).all()
+
+
+def test_the_identifier_covers_kinds_of_margins_and_shapes_of_arrays():
+    margin = NETWORK.margins[0]
+    linear = with_network(margins=(Identity(margin.x, margin.z), *NETWORK.margins[1:]))
+    assert linear.identifier != MODEL.identifier
+    assert linear.earlier_identifier == MODEL.earlier_identifier
+    flat = with_network(calibration=NETWORK.calibration.ravel())
+    assert flat.identifier != MODEL.identifier
+
+
+def test_a_model_of_too_many_components_is_refused_until_the_limit_is_raised(tmp_path, monkeypatch):
+    fit, k = NETWORK.fits[0], 3000
+    many = fit._replace(
+        weights=np.full(k, 1 / k),
+        means=np.repeat(fit.means[:1], k, axis=0),
+        covs=np.repeat(fit.covs[:1], k, axis=0),
+        gap_rates=None if fit.gap_rates is None else np.repeat(fit.gap_rates[:1], k, axis=0),
+        parents=None,
+    )
+    large = replace(MODEL, network=replace(NETWORK, fits=(many,)), scorer=None)
+    save_model(large, tmp_path / "m.skyfill")
+    with pytest.raises(ModelError, match=r"3000 components, more than 2000; .*components=3000"):
+        load_model(tmp_path / "m.skyfill")
+    monkeypatch.setenv("SKYFILL_LIMITS", "components=3000")
+    assert len(load_model(tmp_path / "m.skyfill").network.fits[0].weights) == k

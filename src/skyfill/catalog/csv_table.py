@@ -19,7 +19,7 @@ import pyarrow.csv as pv
 
 from skyfill.catalog.column_info import Role
 from skyfill.catalog.ecsv_header import TextHeader, header_lines, read_header
-from skyfill.catalog.file_io import open_bytes
+from skyfill.catalog.file_io import open_bytes, read_line
 from skyfill.catalog.format_contract import BatchWriter, Scan, chosen, sliced
 from skyfill.catalog.roles import is_identifier_name
 from skyfill.catalog.schema import Schema
@@ -172,7 +172,8 @@ def _wrong_cell(
 
 
 def _numbered_rows(stream: IO[bytes], header: TextHeader) -> Iterator[tuple[int, list[str]]]:
-    lines = io.TextIOWrapper(stream, "utf-8", "replace", newline="")
+    text = io.TextIOWrapper(stream, "utf-8", "replace", newline="")
+    lines = iter(lambda: read_line(text), "")
     # csv counts a quoted line break as a line, as an editor does.
     rows = csv.reader(_universal(lines), delimiter=header.delimiter)
     for row in rows:
@@ -180,9 +181,8 @@ def _numbered_rows(stream: IO[bytes], header: TextHeader) -> Iterator[tuple[int,
             yield rows.line_num, row
 
 
-def _universal(lines: IO[str]) -> Iterator[str]:
-    for line in lines:
-        yield line.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+def _universal(lines: Iterator[str]) -> Iterator[str]:
+    return (re.sub("\r\n?", "\n", line).replace("\0", "") for line in lines)
 
 
 def allowed_kinds(name: str, rules: Schema) -> set[str]:

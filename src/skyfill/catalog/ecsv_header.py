@@ -9,8 +9,10 @@ from typing import IO, Any, Literal
 import pyarrow as pa
 
 from skyfill.catalog.column_info import ColumnInfo, described
+from skyfill.catalog.file_io import read_line
 from skyfill.catalog.table import schema_meta, with_facts
 from skyfill.errors import CatalogError
+from skyfill.limits import check_limit, limit
 
 ECSV_MAGIC = b"# %ECSV"
 _DELIMITERS = ",;\t|"
@@ -66,10 +68,10 @@ def read_header(stream: IO[bytes]) -> TextHeader:
     """Read comment lines and column names; rows follow at line `n_lines`."""
     lines = io.TextIOWrapper(stream, "utf-8-sig", newline=None)
     comments: list[str] = []
-    line = lines.readline()
+    line = read_line(lines)
     while line.startswith("#") or (line and not line.strip()):
         comments.append(line.rstrip("\n"))
-        line = lines.readline()
+        line = read_line(lines)
     if any(c.startswith(ECSV_MAGIC.decode()) for c in comments[:1]):
         return _ecsv_header(comments, line)
     return _plain_header(comments, line)
@@ -97,7 +99,10 @@ def header_lines(schema: pa.Schema) -> bytes:
 def _ecsv_header(comments: Sequence[str], names_line: str) -> TextHeader:
     from astropy.io.misc import yaml
 
-    content = yaml.load("\n".join(comment[2:] for comment in comments[1:]))
+    text = "\n".join(comment[2:] for comment in comments[1:])
+    check_yaml(text)
+    content = yaml.load(text)
+    _check_columns(len(content["datatype"]))
     fields = tuple(map(_field, content["datatype"]))
     delimiter = content.get("delimiter", " ")
     names = tuple(next(csv.reader([names_line], delimiter=delimiter), ()))
@@ -134,10 +139,36 @@ def _plain_header(comments: Sequence[str], first: str) -> TextHeader:
     above = _cells(comments[-1].lstrip("# "), delimiter) if comments else []
     if len(above) == len(names) > 1 and _has_number(names):
         names, n_lines = above, n_lines - 1
+    _check_columns(len(names))
     if not names:
         raise CatalogError("no line with column names; is it a table?")
     names = [name or f"column_{i}" for i, name in enumerate(names, start=1)]
     return TextHeader(tuple(names), n_lines, delimiter)
+
+
+def _check_columns(n_columns: int) -> None:
+    check_limit("columns", n_columns, f"the table has {n_columns} columns", CatalogError)
+
+
+def check_yaml(text: str) -> None:
+    """Refuse YAML whose aliases repeat so much that it would not fit into memory."""
+    import yaml  # type: ignore[import-untyped]
+
+    if "*" not in text:
+        return
+    sizes: dict[int, int] = {}
+
+    def size(node: Any) -> int:
+        if id(node) not in sizes:
+            sizes[id(node)] = limit("header-entries") + 1  # stays so where a node holds itself
+            inner = node.value if isinstance(node.value, list) else []
+            pairs = (item if isinstance(item, tuple) else (item,) for item in inner)
+            sizes[id(node)] = 1 + sum(size(part) for pair in pairs for part in pair)
+        return sizes[id(node)]
+
+    root = yaml.compose(text, yaml.SafeLoader)
+    what = "the header has too many entries, counting what aliases repeat"
+    check_limit("header-entries", size(root) if root else 0, what, CatalogError)
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
@@ -175,7 +206,9 @@ def header_infos(lines: Iterable[str]) -> dict[str, ColumnInfo]:
     """Read what astropy notes about all columns, by name."""
     from astropy.table.meta import get_header_from_yaml
 
-    columns = get_header_from_yaml(list(lines))["datatype"]
+    text = list(lines)
+    check_yaml("\n".join(text))
+    columns = get_header_from_yaml(text)["datatype"]
     return {str(column["name"]): header_info(column) for column in columns}
 
 

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from skyfill.errors import CatalogError
+from skyfill.limits import FREE_BYTES, check_limit, limit
 
 GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK_BYTES = 1 << 24
 
 
 def is_gzipped(path: Path) -> bool:
@@ -21,9 +23,63 @@ def is_gzipped(path: Path) -> bool:
         return stream.read(2) == GZIP_MAGIC
 
 
+class BoundedGzip(gzip.GzipFile):
+    """A gzipped file that is refused when it becomes absurdly large; see `skyfill.limits`."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "rb")
+        self._packed_bytes = max(os.path.getsize(path), 1)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read bytes."""
+        if size is not None and size >= 0:
+            return self._bounded(super().read(size))
+        parts = []
+        while part := self.read(_CHUNK_BYTES):
+            parts.append(part)
+        return b"".join(parts)
+
+    def read1(self, size: int = -1) -> bytes:
+        """Read what is at hand."""
+        return self._bounded(super().read1(size))
+
+    def _bounded(self, data: bytes) -> bytes:
+        place = self.tell()
+        if place > FREE_BYTES:
+            ratio, what = place // self._packed_bytes, "the file grows when it is unpacked: times"
+            check_limit("gzip-ratio", ratio, f"{what} {ratio}", CatalogError)
+        return data
+
+
 def open_bytes(path: Path) -> Any:
-    """Open a file for reading; a gzipped file is decompressed on the fly."""
-    return gzip.open(path, "rb") if is_gzipped(path) else open(path, "rb")
+    """Open a file for reading; a gzipped file is decompressed on the fly, within bounds."""
+    return BoundedGzip(path) if is_gzipped(path) else open(path, "rb")
+
+
+def read_bytes(stream: IO[bytes], size: int) -> bytes:
+    """Read bytes as far as there are any; memory is taken only for what is there."""
+    parts = []
+    while size > 0 and (part := stream.read(min(size, _CHUNK_BYTES))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def read_whole(stream: IO[bytes]) -> bytes:
+    """Read a file that must be in memory as a whole."""
+    most = limit("whole-bytes")
+    data = read_bytes(stream, most + 1)
+    what = "this format is read as a whole, and the table has more bytes"
+    check_limit("whole-bytes", len(data), what, CatalogError)
+    return data
+
+
+def read_line(lines: IO[str]) -> str:
+    """Read a line of text; CatalogError if it is too long for one."""
+    most = limit("line-bytes")
+    line = lines.readline(most + 1)
+    check_limit("line-bytes", len(line), "a line has more bytes", CatalogError)
+    return line
 
 
 def first_bytes(path: Path, size: int = 4096) -> bytes:

@@ -11,17 +11,19 @@ import pyarrow.compute as pc
 
 from skyfill.catalog.arrays import to_arrow
 from skyfill.catalog.column_info import described
-from skyfill.catalog.file_io import is_gzipped, open_bytes
+from skyfill.catalog.file_io import is_gzipped, open_bytes, read_bytes
 from skyfill.catalog.fits_header import ESCAPED, FitsColumn, FitsTable, find_table, original_type
 from skyfill.catalog.fits_write import writer
 from skyfill.catalog.fixed_width_cells import unescape
 from skyfill.catalog.format_contract import Scan, chosen
 from skyfill.catalog.table import with_facts
 from skyfill.errors import CatalogError
+from skyfill.limits import check_limit
 
 __all__ = ["KIND", "scan", "writer"]
 
 KIND = "FITS table"
+MOST_BATCH_BYTES = 1 << 30
 # Types that TZEROn stands for, by its value and by the type in the file.
 _UNSIGNED = {
     (2.0**15, ">i2"): np.uint16,
@@ -49,7 +51,11 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
 
 def _check_size(path: Path, table: FitsTable) -> None:
     """Refuse a truncated file before any of its rows is used."""
-    expected, found = table.start + table.n_rows * table.rows.itemsize, os.path.getsize(path)
+    width = table.rows.itemsize
+    check_limit("row-bytes", width, f"a row has {width} bytes", CatalogError)
+    n_empty = 0 if width else table.n_rows
+    check_limit("empty-rows", n_empty, f"the {n_empty} rows are empty", CatalogError)
+    expected, found = table.start + table.n_rows * width, os.path.getsize(path)
     if found < expected and not is_gzipped(path):
         raise CatalogError(
             f"the file is truncated: {table.n_rows} rows end at byte {expected}, the file at "
@@ -64,9 +70,10 @@ def _batches(
     with open_bytes(path) as stream:
         heap = _heap(stream, table) if any(table.columns[k].code in "PQ" for k in kept) else b""
         stream.seek(table.start)
+        batch_rows = min(batch_rows, max(MOST_BATCH_BYTES // max(table.rows.itemsize, 1), 1))
         for done in range(0, table.n_rows, batch_rows):
             n_rows = min(batch_rows, table.n_rows - done)
-            data = stream.read(n_rows * table.rows.itemsize)
+            data = read_bytes(stream, n_rows * table.rows.itemsize)
             if len(data) < n_rows * table.rows.itemsize:
                 raise CatalogError(f"the file is truncated after row {done}; fetch it again")
             rows = np.frombuffer(data, table.rows, n_rows)
@@ -76,7 +83,7 @@ def _batches(
 def _heap(stream: IO[bytes], table: FitsTable) -> bytes:
     start, end = table.heap
     stream.seek(start)
-    return stream.read(max(0, end - start))
+    return read_bytes(stream, max(0, end - start))
 
 
 def _decoded(table: FitsTable, kept: list[int], rows: np.ndarray, heap: bytes) -> list[pa.Array]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from skyfill.catalog.column_info import ColumnInfo, Role
 from skyfill.catalog.ecsv_header import comment_infos
+from skyfill.catalog.file_io import open_bytes
 from skyfill.catalog.fixed_width_cells import unescape
 from skyfill.catalog.provenance import PROVENANCE_KEY
 from skyfill.errors import CatalogError
@@ -80,7 +81,8 @@ def find_table(path: Path) -> FitsTable:
     """Find the first table of a FITS file."""
     from astropy.io import fits
 
-    with fits.open(path, memmap=False, lazy_load_hdus=True, ignore_missing_simple=False) as file:
+    how = {"memmap": False, "lazy_load_hdus": True, "ignore_missing_simple": False}
+    with open_bytes(path) as stream, fits.open(stream, **how) as file:
         end = -1
         for hdu in file:
             end = _next_end(hdu, end)

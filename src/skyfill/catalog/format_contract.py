@@ -10,6 +10,7 @@ from skyfill.catalog.arrays import normalized
 from skyfill.catalog.file_io import reading
 from skyfill.catalog.table import nearest, normalized_schema, refuse_repeated_names
 from skyfill.errors import CatalogError
+from skyfill.limits import check_limit
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class BatchWriter:
 
 def plain_scan(path: Path, kind: str, scan: Scan) -> Scan:
     """Normalize the scan of a format, and name the file in every error."""
+    n_columns = len(scan.schema)
+    check_limit("columns", n_columns, f"the table has {n_columns} columns", CatalogError)
     refuse_repeated_names(scan.schema.names)
     schema = normalized_schema(scan.schema)
     return Scan(schema, _plain_batches(path, kind, scan.batches, schema))

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog.arrays import to_arrow
 from skyfill.catalog.column_info import ColumnInfo, described
-from skyfill.catalog.file_io import open_bytes
+from skyfill.catalog.file_io import open_bytes, read_whole
 from skyfill.catalog.format_contract import Scan, chosen, sliced
 from skyfill.catalog.table import META_PREFIX, with_facts
 from skyfill.catalog.votable_binary2 import (
@@ -30,6 +30,7 @@ from skyfill.catalog.votable_binary2 import (
     writer,
 )
 from skyfill.errors import CatalogError
+from skyfill.limits import check_limit
 
 __all__ = ["KIND", "scan", "writer"]
 
@@ -39,7 +40,7 @@ KIND = "VOTable"
 def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
     """Open the first table: TABLEDATA, BINARY, BINARY2 or embedded FITS."""
     head = find_head(path)
-    with open_bytes(path) if head is None else io.BytesIO(head + END_TAGS) as stream:
+    with _whole(path) if head is None else io.BytesIO(head + END_TAGS) as stream:
         table = _first_table(stream)
     facts = _column_facts(table)
     names = [fact["name"] for fact in facts]
@@ -59,6 +60,11 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
     return Scan(schema, batches)
 
 
+def _whole(path: Path) -> io.BytesIO:
+    with open_bytes(path) as stream:
+        return io.BytesIO(read_whole(stream))
+
+
 def _first_table(stream: Any) -> Any:
     from astropy.io import votable
 
@@ -72,8 +78,12 @@ def _first_table(stream: Any) -> Any:
 
 def _refuse_references(stream: Any) -> None:
     """Refuse rows that are in another file or on another machine: astropy would fetch them."""
+    n_columns = 0
 
     def check(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal n_columns
+        n_columns += _local(tag) == "field"
+        check_limit("columns", n_columns, "the table has more columns", CatalogError)
         href = {_local(name): word for name, word in attributes.items()}.get("href")
         if _local(tag) == "stream" and href is not None:
             raise CatalogError(

@@ -10,12 +10,15 @@ import pyarrow as pa
 from skyfill.catalog.arrays import is_number, to_arrow
 from skyfill.catalog.column_info import ColumnInfo, described
 from skyfill.catalog.csv_table import allowed_kinds, infer_types
-from skyfill.catalog.file_io import open_bytes
+from skyfill.catalog.file_io import open_bytes, read_whole
 from skyfill.catalog.format_contract import Scan, chosen, sliced
 from skyfill.catalog.schema import Schema
 from skyfill.errors import CatalogError
+from skyfill.limits import check_limit
 
 KIND = "text table"
+# Characters from which the number of columns is known.
+_START = 1 << 22
 
 
 def scan(
@@ -28,9 +31,11 @@ def scan(
     from astropy.io import ascii as tables
 
     with open_bytes(path) as stream:
-        text = stream.read().decode("utf-8-sig", "replace")
+        text = read_whole(stream).decode("utf-8-sig", "replace")
     if "\0" in text:
         raise CatalogError("not a text file; is its extension right?")
+    n_columns = max((len(line.split()) for line in text[:_START].splitlines()[:2]), default=0)
+    check_limit("columns", n_columns, f"the table has {n_columns} columns", CatalogError)
     layout = _layout(text)
     lines = (text if layout in ("cds", "ipac") else text.replace("\t", " ")).splitlines()
     found = tables.read(lines, format=layout, guess=False)

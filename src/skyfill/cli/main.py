@@ -1,5 +1,6 @@
 """The root command: it lists commands without importing them, and turns errors into one line."""
 
+import os
 import time
 import traceback
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from skyfill.cli.options import examples
 from skyfill.cli.paths import check_paths, paths_of, remember_config
 from skyfill.cli.terminal import QUIET, VERBOSE, detail, plain_warnings, set_level
 from skyfill.errors import CatalogError, DataError, SkyfillError
+from skyfill.limits import VARIABLE, read_limits
 
 # name -> one line for `skyfill --help`; a command's module, skyfill.cli.<name>, is imported when it
 # is used, so that `skyfill --help` starts at once.
@@ -113,6 +115,15 @@ def _common() -> list[click.Parameter]:
             callback=_configure,
             help="TOML file with options, in a [section] for each command.",
         ),
+        click.Option(
+            ["--limit"],
+            multiple=True,
+            metavar="NAME=NUMBER",
+            expose_value=False,
+            is_eager=True,
+            callback=_raise_limits,
+            help="Raise a limit that protects against harmful files, as its error message says.",
+        ),
         _flag(
             "-v",
             "--verbose",
@@ -133,6 +144,16 @@ def _configure(context: click.Context, _: click.Parameter, path: Path | None) ->
     if path is not None:
         remember_config(context, path)
         context.default_map = {**(context.default_map or {}), **defaults_from(path, context)}
+
+
+def _raise_limits(context: click.Context, _: click.Parameter, words: tuple[str, ...]) -> None:
+    """Set limits for this command and the processes that it starts."""
+    if words:
+        before = os.environ.get(VARIABLE, "")
+        text = ",".join(filter(None, (before, *words)))
+        read_limits(text)
+        os.environ[VARIABLE] = text
+        context.call_on_close(lambda: os.environ.update({VARIABLE: before}))
 
 
 def _be_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:

@@ -40,6 +40,8 @@ def load_model(path: str | Path) -> Model:
         facts = json.loads(content[FACTS])
         version = int(facts["format"])
         model = rebuild(facts, _load_arrays(content[ARRAYS])) if version <= FORMAT else None
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
     except Exception as error:  # noqa: BLE001 - whatever a damaged file provokes is its own fault
         raise ModelError(f"{path}: the model is damaged ({error})") from None
     if model is None:
@@ -47,7 +49,7 @@ def load_model(path: str | Path) -> Model:
             f"{path}: the model has format {version}, this skyfill knows formats up to {FORMAT}; "
             "update skyfill"
         )
-    if model.identifier != facts.get("identifier"):
+    if facts.get("identifier") not in (model.identifier, model.earlier_identifier):
         raise ModelError(
             f"{path}: the model is damaged (its content does not match its identifier)"
         )

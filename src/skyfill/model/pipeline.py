@@ -112,16 +112,21 @@ class Model:
 
     @cached_property
     def identifier(self) -> str:
-        """Hash of what the model computes with; it travels into every output."""
-        facts, arrays = facts_of(self), arrays_of(self)
-        digest = hashlib.sha256(json.dumps(facts["features"], sort_keys=True).encode())
-        digest.update(json.dumps(facts["fits"], sort_keys=True).encode())
-        if self.scorer is not None:
-            digest.update(json.dumps(facts["scorer"], sort_keys=True).encode())
-        if self.detections:
-            digest.update(json.dumps(facts["detections"], sort_keys=True).encode())
-        if self.declared.rules:
-            digest.update(json.dumps(facts["declared"], sort_keys=True).encode())
+        """Hash of all that the model computes with; it travels into every output."""
+        facts = {k: v for k, v in facts_of(self).items() if k not in ("format", "provenance")}
+        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+        for name, array in sorted(arrays_of(self).items()):
+            digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+            digest.update(array.tobytes())
+        return digest.hexdigest()[:16]
+
+    @property
+    def earlier_identifier(self) -> str:
+        """What earlier versions wrote as identifier: without kinds of margins and shapes."""
+        facts, arrays, digest = facts_of(self), arrays_of(self), hashlib.sha256()
+        for key in ("features", "fits", "scorer", "detections", "declared"):
+            if key in facts:
+                digest.update(json.dumps(facts[key], sort_keys=True).encode())
         for name in sorted(arrays):
             digest.update(name.encode() + arrays[name].tobytes())
         return digest.hexdigest()[:16]

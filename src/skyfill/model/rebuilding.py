@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import Schema
 from skyfill.classify.scorer import Scorer
+from skyfill.errors import ModelError
+from skyfill.limits import check_limit
 from skyfill.model.pipeline import (
     LEVELS,
     MARGINS,
@@ -36,6 +38,8 @@ MAX_LEVELS = 4096
 
 def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Model:
     """Build a model from its facts and arrays."""
+    for name in ("features", "fits"):
+        check_limit(name, len(facts[name]), f"{len(facts[name])} {name}", ModelError)
     features = tuple(_feature(feature) for feature in facts["features"])
     if not isinstance(facts["provenance"], dict):
         raise ValueError("the provenance must be an object")
@@ -144,6 +148,7 @@ def _fit(
     weights, means, covs = (arrays[f"fits.{f}.{name}"] for name in ("weights", "means", "covs"))
     rates = arrays.get(f"fits.{f}.gap_rates")
     k = len(weights)
+    check_limit("components", k, f"fit {f} has {k} components", ModelError)
     if (weights.shape, means.shape, covs.shape) != ((k,), (k, p), (k, p, p)) or not k:
         raise ValueError(f"fit {f}: weights, means and covariances do not belong together")
     if not (weights > 0).all() or abs(weights.sum() - 1) > 1e-6:
