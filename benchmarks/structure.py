@@ -1,6 +1,6 @@
 """Arcs found in spite of gaps: ecoli70, magic-niab and gaussian.test, against pybnesian and pgmpy.
 
-    python benchmarks/structure.py [--draws 3]
+    python benchmarks/structure.py [--draws 3] [--methods "skyfill bic" "skyfill k2"]
 
 Needs the networks in SKYFILL_DATA and the extra `compare`. 5000 rows; cells are
 hidden at random. The rivals: pybnesian's hill climbing with its BIC (it accepts NaN and scores each
@@ -123,15 +123,16 @@ METHODS = {
     "skyfill bic": skyfill_with(score="bic", max_parents=None),
     "skyfill bic, 3 parents": skyfill_with(score="bic"),
     "skyfill k2": skyfill_with(score="k2"),
+    "skyfill k2, as printed": skyfill_with(score="k2", orders="own", n_bins=3),
     "pybnesian hc, bic": pybnesian_with(0),
     "pybnesian hc, bic, 3 parents": pybnesian_with(3),
     "pgmpy hc, bic, complete rows": pgmpy_search,
 }
 
 
-def run(name, n_draws):
+def run(name, n_draws, methods):
     rows = []
-    for method, search in METHODS.items():
+    for method, search in methods.items():
         for rate in RATES:
             marks, times = [], []
             for seed in range(n_draws):
@@ -152,9 +153,9 @@ def run(name, n_draws):
     print_table(["method", "hidden", "precision", "recall", "F1", "SHD", "seconds"], rows)
 
 
-def independent():
+def independent(methods):
     rows = []
-    for method, search in METHODS.items():
+    for method, search in methods.items():
         rng = np.random.default_rng(0)
         X = rng.normal(size=(5000, 14))
         X[rng.random(X.shape) < 0.1] = np.nan
@@ -167,9 +168,11 @@ def independent():
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=3)
-    n_draws = parser.parse_args().draws
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    options = parser.parse_args()
+    chosen = {name: METHODS[name] for name in options.methods}
     warnings.filterwarnings("ignore", module="pgmpy|pybnesian|pandas")
     header("Structure", ["pybnesian", "pgmpy", "numpy"])
     for network_name in ("ecoli70", "magic-niab", "gaussian.test"):
-        run(network_name, 1 if network_name == "gaussian.test" else n_draws)
-    independent()
+        run(network_name, 1 if network_name == "gaussian.test" else options.draws, chosen)
+    independent(chosen)

@@ -32,9 +32,11 @@ class OneNetworkImputer(NetworkImputer):
     n_completions : int
         Completed tables per iteration of Algorithm 1.
     n_orders : int
-        Orders of the columns that K2 tries.
-    n_bins : int
-        Bins of a column for K2.
+        Random starts of the search for the order of the columns that K2 follows.
+    n_bins : int, optional
+        Bins of a column for K2; by default two or three, whichever gives the better BIC.
+    orders : {"shared", "own"}
+        One order for all completed tables; or a random one each and arc reversals, as printed.
     margins : bool
         Map columns to normal scores first. The paper takes columns as they are.
     tol, max_iter : float, int
@@ -73,7 +75,8 @@ class OneNetworkImputer(NetworkImputer):
         max_parents: int | None = 3,
         n_completions: int = 5,
         n_orders: int = 4,
-        n_bins: int = 3,
+        n_bins: int | None = None,
+        orders: str = "shared",
         margins: bool = False,
         tol: float = 1e-6,
         max_iter: int = 20,
@@ -84,6 +87,7 @@ class OneNetworkImputer(NetworkImputer):
         self.n_completions = n_completions
         self.n_orders = n_orders
         self.n_bins = n_bins
+        self.orders = orders
         self.margins = margins
         self.tol = tol
         self.max_iter = max_iter

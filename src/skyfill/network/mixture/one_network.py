@@ -34,7 +34,8 @@ def learn_one_network(  # noqa: PLR0913 - every option of the algorithm
     max_parents: int | None = 3,
     n_completions: int = 5,
     n_orders: int = 4,
-    n_bins: int = 3,
+    n_bins: int | None = None,
+    orders: str = "shared",
     margins: bool = False,
     tol: float = 1e-6,
     max_iter: int = 20,
@@ -52,7 +53,7 @@ def learn_one_network(  # noqa: PLR0913 - every option of the algorithm
         NaN is a gap. Arcs are learned from values alone: there, a limit is a gap.
     names : sequence of str, optional
         Names of the columns.
-    score, max_parents, n_completions, n_orders, n_bins, tol, max_iter
+    score, max_parents, n_completions, n_orders, n_bins, orders, tol, max_iter
         As in `learn_network`.
     margins : bool
         Map columns to normal scores first; otherwise they are only standardised, as in the paper.
@@ -77,7 +78,9 @@ def learn_one_network(  # noqa: PLR0913 - every option of the algorithm
     names = check_names(names, cells.values.shape[1])
     check_seen(cells.values, names)
     check_score(score)
-    options = Options(max_parents, n_completions, n_orders, n_bins, np.random.default_rng(rng))
+    options = Options(
+        max_parents, n_completions, n_orders, n_bins, np.random.default_rng(rng), orders
+    )
     with one_blas_thread():
         bare = MixtureNetwork(names, choose_maps(cells, names, margins, None), ())
         scores = bare.score_cells(cells)

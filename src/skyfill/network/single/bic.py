@@ -205,3 +205,33 @@ def bic_search(
         if score > top + TINY * n:
             best, top = trial, score
     return tuple(tuple(np.flatnonzero(row).tolist()) for row in best)
+
+
+def prune(cov: Array, n: int, parents: Parents, penalty: Array) -> Parents:
+    """Drop arcs that are worth less than their price, one by one, the most worthless first.
+
+    Parameters
+    ----------
+    cov : array of shape (p, p)
+        Covariance matrix; the scale of the columns does not matter.
+    n : int
+        Number of rows that it stands for.
+    parents : tuple of tuples of int
+        The graph.
+    penalty : array of shape (p, p)
+        Price of each arc, in units of log-likelihood.
+    """
+    p = len(cov)
+    scale = np.sqrt(np.diag(cov))
+    cov = cov / np.outer(scale, scale)
+    graph, gain = np.zeros((p, p), np.bool_), np.zeros((p, p))
+    work = np.empty((p + 1, p + 1))
+    for child, family in enumerate(parents):
+        graph[child, list(family)] = True
+        while graph[child].any():
+            _refresh(cov, float(n), penalty, graph, child, gain, work)
+            worst = int(np.where(graph[child], gain[child], -np.inf).argmax())
+            if gain[child, worst] <= 0:
+                break
+            graph[child, worst] = False
+    return tuple(tuple(np.flatnonzero(row).tolist()) for row in graph)

@@ -1,5 +1,6 @@
 """Directed acyclic graphs as tuples of parent indices: ``parents[child] = (parent, ...)``."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from skyfill.errors import GraphError
@@ -75,6 +76,38 @@ def has_path(parents: Parents, start: int, end: int) -> bool:
 def union(graphs: Sequence[Parents]) -> Parents:
     """Unite the arcs of graphs that are consistent with one order."""
     return tuple(tuple(sorted(set().union(*families))) for families in zip(*graphs, strict=True))
+
+
+def bounded_union(graphs: Sequence[Parents], most: int | None) -> Parents:
+    """Unite arcs, but keep only the `most` parents of a node that most graphs have."""
+
+    def kept(families: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        counts = Counter(parent for family in families for parent in family)
+        ranked = sorted(counts, key=lambda parent: (-counts[parent], parent))
+        return tuple(sorted(ranked[:most]))
+
+    return tuple(kept(families) for families in zip(*graphs, strict=True))
+
+
+def follow_order(parents: Parents, order: Sequence[int]) -> Parents:
+    """Turn arcs around until all lead forward in an order; no independence is added.
+
+    Each turned arc gives both of its nodes the parents of the other (Shachter & Kenley 1989), so
+    that the result may have more arcs.
+    """
+    families = [set(family) for family in parents]
+    rest = set(range(len(parents)))
+    for node in reversed(order):
+        # The node must have no child among those that come before it.
+        while children := [k for k in rest if node in families[k]]:
+            graph = tuple(tuple(family) for family in families)
+            place = topological_order(graph)
+            # No other directed path can lead to the child that comes first.
+            child = min(children, key=place.index)
+            families[child] = (families[child] - {node}) | families[node]
+            families[node] = families[child] | {child}
+        rest.discard(node)
+    return tuple(tuple(sorted(family)) for family in families)
 
 
 def n_arcs(parents: Parents) -> int:

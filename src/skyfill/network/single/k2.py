@@ -179,18 +179,19 @@ def search(codes: Codes, order: Sequence[int], max_parents: int | None) -> Struc
     log_factorial = log_factorials(codes)
     most = len(order) if max_parents is None else max_parents
 
-    def grow(at: int) -> tuple[tuple[int, ...], float]:
-        return _grow(codes, order[at], list(order[:at]), most, log_factorial)
+    def parents_of(at: int) -> tuple[tuple[int, ...], float]:
+        return grow(codes, order[at], order[:at], most, log_factorial)
 
-    found = dict(zip(order, map_threads(grow, list(range(len(order)))), strict=True))
+    found = dict(zip(order, map_threads(parents_of, list(range(len(order)))), strict=True))
     graph = [found[child] for child in range(len(order))]
     return Structure(tuple(parents for parents, _ in graph), sum(score for _, score in graph))
 
 
-def _grow(
-    codes: Codes, child: int, before: list[int], most: int, log_factorial: Array
+def grow(
+    codes: Codes, child: int, before: Sequence[int], most: int, log_factorial: Array
 ) -> tuple[tuple[int, ...], float]:
     """Add the parent that raises the score most, until none does."""
+    left = list(before)
 
     def scores(parents: list[int], candidates: list[int]) -> Array:
         counts = family_counts(codes, child, parents, candidates)
@@ -198,13 +199,13 @@ def _grow(
 
     parents: list[int] = []
     best = float(scores([], [])[0])
-    while before and len(parents) < most:
-        values = scores(parents, before)
+    while left and len(parents) < most:
+        values = scores(parents, left)
         top = int(np.argmax(values))
         if values[top] <= best:
             break
         best = float(values[top])
-        parents.append(before.pop(top))
+        parents.append(left.pop(top))
     return tuple(sorted(parents)), best
 
 

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from skyfill.errors import ConvergenceWarning, DataError, RegularizationWarning
 from skyfill.network._array import Array, Rng, as_table, check_names
 from skyfill.network.single import k2
-from skyfill.network.single.bic import bic_search
+from skyfill.network.single.bic import bic_search, prune
 from skyfill.network.single.gaussian import GaussianNetwork
-from skyfill.network.single.graph import Parents, n_arcs, union
+from skyfill.network.single.graph import Parents, bounded_union, follow_order, n_arcs, union
+from skyfill.network.single.order_search import search_order
 from skyfill.network.single.parameters import (
     EM_STEPS,
     EM_TOL,
@@ -40,15 +41,27 @@ class Options:
     max_parents: int | None
     n_completions: int
     n_orders: int
-    n_bins: int
+    n_bins: int | None
     rng: Generator
+    orders: str = "shared"
 
     def __post_init__(self) -> None:
+        if self.orders not in GRAPHS:
+            raise ValueError(f"orders must be one of {', '.join(GRAPHS)}, not {self.orders!r}")
         least = {"max_parents": 0, "n_completions": 1, "n_orders": 1, "n_bins": 2}
         for name, bound in least.items():
             value = getattr(self, name)
             if value is not None and value < bound:
                 raise ValueError(f"{name} must be at least {bound}, not {value}")
+
+    @property
+    def n_starts(self) -> int:
+        """Random orders: starts of the search for one, or one for each completed table."""
+        return self.n_orders if self.orders == "shared" else self.n_completions
+
+
+# Numbers of bins tried where none is given.
+BINS = (2, 3)
 
 
 class Step(NamedTuple):
@@ -67,31 +80,78 @@ class Learned(NamedTuple):
     converged: bool
 
 
+class Found(NamedTuple):
+    """The graph of completed tables, their mean score, and the orders that they follow."""
+
+    graph: Parents
+    score: float
+    orders: list[list[int]]
+
+
 def algorithm_1(Z: Array, names: tuple[str, ...], options: Options) -> Iterator[tuple[Fit, float]]:
     """Yield iterations; the score is the mean K2 score of the completed tables' graphs."""
     rng = options.rng
-    gaps = find_gaps(Z, names)
-    edges = k2.quantile_edges(Z, options.n_bins)
-    orders = [rng.permutation(len(names)).tolist() for _ in range(options.n_orders)]
+    gaps, price = find_gaps(Z, names), arc_price(Z)
+    orders = [rng.permutation(len(names)).tolist() for _ in range(options.n_starts)]
     normal = rng.standard_normal((options.n_completions, int(np.isnan(Z).sum())))
     tables = draw_univariate(Z, options.n_completions, rng)
+
+    def learn(n_bins: int) -> tuple[Fit, Found]:
+        edges = k2.quantile_edges(Z, n_bins)
+        completed = [k2.cut(table, edges) for table in tables]
+        found = GRAPHS[options.orders](completed, orders, options.max_parents)
+        fit = fit_standard(Z, names, found.graph, tol=EM_TOL, max_iter=EM_STEPS)
+        if options.orders == "shared":
+            cov = expect(gaps, fit.network._joint).cov
+            kept = prune(cov, len(Z), found.graph, price)
+            if kept != found.graph:
+                fit = fit_standard(Z, names, kept, tol=EM_TOL, max_iter=EM_STEPS)
+        return fit, found
+
+    def worth(n_bins: int) -> float:
+        fit, _ = learn(n_bins)
+        return float(fit.trace[-1] - 0.5 * np.log(len(Z)) * n_arcs(fit.network.parents))
+
+    n_bins = options.n_bins or max(BINS, key=worth)
     while True:
-        graph, score = _united_graph([k2.cut(table, edges) for table in tables], orders, options)
-        fit = fit_standard(Z, names, graph, tol=EM_TOL, max_iter=EM_STEPS)
-        yield fit, score
-        tables = draws(gaps, fit.network._joint, normal)
+        fit, found = learn(n_bins)
+        yield fit, found.score
+        # From the same orders and with the same random numbers: the graph can settle.
+        tables, orders = draws(gaps, fit.network._joint, normal), found.orders
 
 
-def _united_graph(
-    completed: list[k2.Codes], orders: list[list[int]], options: Options
-) -> tuple[Parents, float]:
-    """Union of the completed tables' graphs along the order that suits them all best."""
-    found = [
-        [k2.search(codes, order, options.max_parents) for codes in completed] for order in orders
-    ]
-    best = max(found, key=lambda graphs: sum(graph.score for graph in graphs))
-    score = sum(graph.score for graph in best) / len(completed)
-    return union([graph.parents for graph in best]), score
+def _along_one_order(
+    completed: list[k2.Codes], starts: list[list[int]], max_parents: int | None
+) -> Found:
+    """Unite the graphs of the completed tables along the order that suits them all best."""
+    order = search_order(completed, max_parents, starts)
+    graphs = [k2.search(codes, order, max_parents) for codes in completed]
+    score = sum(graph.score for graph in graphs) / len(graphs)
+    return Found(bounded_union([graph.parents for graph in graphs], max_parents), score, [order])
+
+
+def _along_own_orders(
+    completed: list[k2.Codes], orders: list[list[int]], max_parents: int | None
+) -> Found:
+    """Unite graphs along orders of their own, once their arcs follow that of the best."""
+    pairs = zip(completed, orders, strict=True)
+    graphs = [k2.search(codes, order, max_parents) for codes, order in pairs]
+    scores = [graph.score for graph in graphs]
+    common = orders[int(np.argmax(scores))]
+    together = union([follow_order(graph.parents, common) for graph in graphs])
+    return Found(together, float(np.mean(scores)), orders)
+
+
+GRAPHS = {"shared": _along_one_order, "own": _along_own_orders}
+
+
+def arc_price(Z: Array) -> Array:
+    """Price of each arc: log(n) / 2, times n / m if two columns were seen together in m rows."""
+    n = len(Z)
+    seen = (~np.isnan(Z)).astype(np.float64)
+    with np.errstate(divide="ignore"):
+        # Infinite where two columns are never seen together.
+        return np.asarray(0.5 * np.log(n) * n / (seen.T @ seen))
 
 
 def structural_em(
@@ -107,11 +167,8 @@ def structural_em(
     """
     n, p = Z.shape
     gaps = find_gaps(Z, names)
-    seen = (~np.isnan(Z)).astype(np.float64)
-    together = seen.T @ seen
     price = 0.5 * np.log(n)
-    with np.errstate(divide="ignore"):
-        penalty = price * n / together  # infinite where two columns are never seen together
+    penalty = arc_price(Z)
     cov = fit_saturated(lambda joint: expect(gaps, joint), p)
     graph = None
     while True:
@@ -133,7 +190,8 @@ def learn_network(  # noqa: PLR0913 - every option of the algorithm
     max_parents: int | None = 3,
     n_completions: int = 5,
     n_orders: int = 4,
-    n_bins: int = 3,
+    n_bins: int | None = None,
+    orders: str = "shared",
     tol: float = 1e-6,
     max_iter: int = 20,
     rng: Rng = 0,
@@ -143,9 +201,13 @@ def learn_network(  # noqa: PLR0913 - every option of the algorithm
     ``score="k2"`` is Algorithm 1 of Pichara & Protopapas (2013): independent Gaussian mixtures
     fill several tables; K2 learns a graph from each; their union is fitted by EM to the table with
     gaps; the tables are redrawn from the posterior of the network; and so on. All graphs of a
-    round follow one order of the columns (of several tried, the one with the best total score), so
-    that their union has no cycle and no arc needs to be reversed. The random numbers of the draws
-    stay the same in all iterations, which converge when the graph does.
+    round follow one order of the columns, the best that a search over orders finds, so that their
+    union has no cycle and no arc needs to be reversed. Bins of a parent do not hide its own parents
+    completely, so that K2 takes some of those too: arcs whose coefficients EM finds to be worth
+    less than their price in BIC are dropped. The random numbers stay the same in all iterations,
+    which converge when the graph does. ``orders="own"`` is the algorithm as it was printed: every
+    completed table has a random order of its own, arcs are reversed until all graphs follow the
+    order of the best one, and the union is taken as it is.
 
     ``score="bic"`` is structural EM: the search sees only the expected covariance matrix. It starts
     from the covariance of all columns by EM, where an arc between columns that were seen together
@@ -160,13 +222,16 @@ def learn_network(  # noqa: PLR0913 - every option of the algorithm
     score : {"k2", "bic"}
         How graphs are compared.
     max_parents : int or None
-        Most parents of a column per graph; None for no limit (only with "bic"). A union of graphs
-        may have more.
+        Most parents of a column; None for no limit. With ``orders="own"`` it limits each graph:
+        arc reversals and the union add parents.
     n_completions, n_orders : int
-        Completed tables per iteration and orders of the columns tried (only "k2").
-    n_bins : int
+        Completed tables per iteration and random starts of the search over orders (only "k2").
+    n_bins : int, optional
         Quantile bins per column (only "k2"). On simulated networks of 300 to 50,000 rows two or
-        three bins gave the best held-out likelihood: each further bin costs K2 weak arcs.
+        three bins gave the best held-out likelihood: each further bin costs K2 weak arcs. By
+        default two or three, whichever gives the first network the better BIC.
+    orders : {"shared", "own"}
+        One order for all completed tables, or one each (only "k2").
     tol : float
         The iterations stop when the score changes by less than this fraction.
     max_iter : int
@@ -193,7 +258,9 @@ def learn_network(  # noqa: PLR0913 - every option of the algorithm
     X = as_table(X)
     names = check_names(names, X.shape[1])
     _check(X.shape, score)
-    options = Options(max_parents, n_completions, n_orders, n_bins, np.random.default_rng(rng))
+    options = Options(
+        max_parents, n_completions, n_orders, n_bins, np.random.default_rng(rng), orders
+    )
     standard = standardize(X, names)
     with one_blas_thread():
         fit, trace, converged = learn_standard(
