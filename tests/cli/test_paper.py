@@ -52,7 +52,7 @@ def test_show_lists_its_arcs(folder):
 
 def test_impute_classify_and_report_take_it(folder):
     table = stars(200, seed=1)
-    write_table(table, folder / "new.parquet")
+    write_table(table.drop(["class"]), folder / "new.parquet")
     model = folder / "paper.skyfill"
     for words in (
         ("impute", model, folder / "new.parquet", "--draws", 1, "-o", folder / "filled.parquet"),
@@ -67,9 +67,7 @@ def test_impute_classify_and_report_take_it(folder):
     assert np.array_equal(filled[seen], table.numbers(*NAMES)[seen])
     truth = np.array(table.column("class").to_pylist(), dtype=object)
     known = np.array([word is not None for word in truth])
-    said = np.array(read_table(folder / "classes.parquet").column("class_was").to_pylist())
     found = np.array(read_table(folder / "classes.parquet").column("class").to_pylist())
-    assert (said == truth).all()
     assert (found == truth)[known].mean() > 0.9
     assert '"learned":true,"one":true,"linear":true' in (folder / "page.html").read_text()
 
