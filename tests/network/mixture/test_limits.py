@@ -13,7 +13,7 @@ from skyfill.network.mixture.fit import Plan, climb_mixture, maximize_mixture
 from skyfill.network.mixture.margin import fit_censored_margin, fit_margin, identity_margin
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.network import MixtureNetwork
-from skyfill.network.mixture.rehearsal import miss, rehearse
+from skyfill.network.mixture.rehearsal import choose_maps, miss, rehearse, rehearsed
 
 ONE = {"n_components": 1, "margins": False, "n_fits": 1, "shrinkage": 1.0, "calibrate": False}
 
@@ -179,6 +179,28 @@ def test_a_rehearsal_hides_the_fainter_half_and_keeps_what_is_known() -> None:
     good = learn_mixture(found.harder, **ONE).network
     bad = learn_mixture(found.harder.values, **ONE).network
     assert miss(good, found) < miss(bad, found)
+
+
+def test_maps_of_a_rehearsal_do_not_know_what_is_hidden() -> None:
+    X, lower, _ = censored(1000)
+    found = rehearse(Cells(X, lower=lower))
+    plan = Plan(1, 1.0, pooling=(1.0, 3.0))
+    map_of_y = rehearsed("ranks", plan, found).margins[1]
+    assert map_of_y.x.max() <= np.nanmax(found.harder.values[:, 1])
+    # A straight relation of normal columns needs no other map.
+    assert choose_maps(found, plan) == "linear"
+
+
+def test_intervals_beyond_limits_are_as_wide_to_both_sides_and_hold_the_truth() -> None:
+    X, lower, truth = censored(600)
+    cells = Cells(X, lower=lower)
+    network = learn_mixture(cells, n_components=1, n_fits=2).network
+    levels = network.within_limits
+    assert_allclose(levels + levels[:, ::-1], 1.0, atol=1e-9)
+    assert_array_equal(levels[0], levels[1])
+    low, high = network.quantiles(cells, [0.05, 0.95])[:, cells.is_limited]
+    true = truth[cells.is_limited]
+    assert 0.86 < ((low <= true) & (true <= high)).mean() < 0.94
 
 
 def test_a_component_that_never_saw_a_column_takes_the_common_regression() -> None:

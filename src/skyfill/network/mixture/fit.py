@@ -35,6 +35,8 @@ TO_DIAGONAL = 0.1
 MAX_STRIDE, START_TOL, START_STEPS = 32.0, 1e-3, 60
 # Rows that the plan is chosen on.
 PLAN_ROWS = 6000
+# Tolerances where only choices and levels depend on a fit: with limits each step is dear.
+TRIAL_TOL, TRIAL_TOL_LIMITS = 1e-3, 5e-3
 
 
 class Plan(NamedTuple):
@@ -45,6 +47,11 @@ class Plan(NamedTuple):
     arcs: str = "full"
     informative: bool = False
     pooling: tuple[float, ...] = ()  # of each column (pooling.py); empty without limits
+
+
+def trial_tol(plan: Plan) -> float:
+    """How far EM is followed where only choices and levels depend on it."""
+    return TRIAL_TOL_LIMITS if plan.pooling else TRIAL_TOL
 
 
 def maximize_mixture(
@@ -226,10 +233,13 @@ def fit_mixture(
     *,
     tol: float = 1e-3,
     max_iter: int = 200,
+    resample: bool = False,
     each: Callable[..., list[Any]] = _one_by_one,
 ) -> Climb[Mixture]:
-    """Fit one mixture from one start."""
+    """Fit one mixture from one start; with `resample`, to as many rows drawn with replacement."""
     scores = as_cells(scores)
+    if resample:
+        scores = scores.take(rng.integers(len(scores), size=len(scores)))
     parts = split(scores)
 
     def expect(mixture: Mixture) -> Moments:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -11,25 +12,26 @@ from numpy.typing import ArrayLike
 
 from skyfill.network._array import Array, Rng, check_names, check_seen
 from skyfill.network.cells import Cells, as_cells
-from skyfill.network.mixture.calibration import blend, fit_levels
-from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture
-from skyfill.network.mixture.margin import Margin, fit_censored_margin, fit_margin, identity_margin
+from skyfill.network.mixture.calibration import fit_levels
+from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
+from skyfill.network.mixture.margin import map_columns
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
-from skyfill.network.mixture.rehearsal import Rehearsal, levels_found, miss, rehearse
+from skyfill.network.mixture.rehearsal import (
+    calibrate_limits,
+    choose_fewer,
+    choose_maps,
+    rehearse,
+)
 from skyfill.network.moments import Climb
 from skyfill.threads import map_threads, one_blas_thread
 
 # How strongly regressions of columns with limits are shared (pooling.py).
 POOLING = 3.0
-# Components with which the maps of columns are chosen; fewer are taken if they miss this less.
-MAP_COMPONENTS, CLEARLY = 4, 0.97
 # Components tried, in this order, while held-out likelihood rises; and shrinkages at the best.
 COMPONENTS = (1, 2, 4, 8, 12, 16, 24, 32, 48)
 SHRINKAGES = (2.0, 5.0, 15.0)
 FIRST_SHRINKAGE = 5.0
-# Tolerances of trials: with limits each step is dear.
-TRIAL_TOL, TRIAL_TOL_LIMITS = 1e-3, 5e-3
 # Share of the rows held out while the plan is chosen.
 HELD_OUT = 0.25
 # A table of fewer rows is held out in turn, quarter by quarter: one quarter is too few rows.
@@ -38,7 +40,6 @@ ONE_FOLD_ROWS = 1000
 LEAST_ROWS = 12
 # Tables with fewer rows than this give too few held-out cells to calibrate with.
 CALIBRATION_ROWS, CALIBRATION_FITS = 200, 3
-LEVEL_STEPS = 41
 # The averaged fits have between these shares of the chosen number of components.
 SPREAD = (0.6, 1.2)
 
@@ -113,17 +114,22 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     rng = np.random.default_rng(rng)
     asked = _asked(n_components, shrinkage, arcs, gaps)
     with one_blas_thread():
-        rehearsal = rehearse(_sample(cells, PLAN_ROWS, rng)) if cells.is_limited.any() else None
-        bare = MixtureNetwork(names, choose_maps(cells, names, margins, rehearsal), ())
+        pooling, kind = _pooling(cells), "ranks" if margins else "linear"
+        rehearsal = rehearse(_sample(cells, PLAN_ROWS, rng)) if pooling else None
+        if margins and rehearsal is not None:
+            kind = choose_maps(rehearsal, Plan(1, FIRST_SHRINKAGE, pooling=pooling))
+        bare = MixtureNetwork(names, map_columns(cells, kind), ())
         scores = bare.score_cells(cells)
-        plan, trials = choose_plan(scores, asked, rng, pooling=_pooling(cells))
-        if rehearsal is not None:
-            plan = choose_fewer(bare, plan, asked, rehearsal)
+        plan, trials = choose_plan(scores, asked, rng, pooling=pooling)
+        if rehearsal is not None and len(asked.components) > 1:
+            plan = choose_fewer(kind, plan, rehearsal)
         plans = _spread(plan, n_fits, n_components == "auto")
         seeds = rng.spawn(n_fits)
+        # Beyond limits the fits must differ as much as their parameters are uncertain.
+        start = partial(fit_mixture, scores, resample=bool(pooling) and n_fits > 1)
 
         def fit(i: int) -> Climb[Mixture]:
-            return fit_mixture(scores, plans[i], seeds[i], tol=tol, max_iter=max_iter)
+            return start(plans[i], seeds[i], tol=tol, max_iter=max_iter)
 
         fits = map_threads(fit, list(range(n_fits)))
         levels: tuple[Array | None, BySpread | None] = (None, None)
@@ -132,15 +138,10 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         within = None
         if calibrate and rehearsal is not None:
             known = replace(bare, fits=tuple(found.params for found in fits))
-            within = _calibrate_limits(known, plan, rehearsal, rng)
+            within = calibrate_limits(known, kind, plan, rehearsal, rng)
     network = MixtureNetwork(names, bare.margins, tuple(f.params for f in fits), *levels, within)
     n_iter = max(fit.n_iter for fit in fits)
     return LearnedMixture(network, plan, trials, n_iter, all(fit.converged for fit in fits))
-
-
-def _tol(plan: Plan) -> float:
-    """How far EM is followed where only choices and levels depend on it."""
-    return TRIAL_TOL_LIMITS if plan.pooling else TRIAL_TOL
 
 
 def _sample(cells: Cells, rows: int, rng: Generator) -> Cells:
@@ -151,77 +152,6 @@ def _pooling(cells: Cells) -> tuple[float, ...]:
     """Strengths of the common regressions: more for columns that have limits; none without."""
     limited = cells.is_limited.any(axis=0)
     return tuple(np.where(limited, POOLING, 1.0).tolist()) if limited.any() else ()
-
-
-def choose_maps(
-    cells: Cells, names: tuple[str, ...], margins: bool, rehearsal: Rehearsal | None
-) -> tuple[Margin, ...]:
-    """Map columns to normal scores: by ranks, or linearly where that carries further."""
-    if margins and rehearsal is None:
-        return tuple(_rank_margin(cells, j) for j in range(len(names)))
-    linear = tuple(identity_margin(column[~np.isnan(column)]) for column in cells.values.T)
-    if not margins or rehearsal is None:
-        return linear
-    ranks = tuple(_rank_margin(cells, j) for j in range(len(names)))
-    limited = set(np.flatnonzero(cells.is_limited.any(axis=0)).tolist())
-    mixed = tuple(linear[j] if j in limited else ranks[j] for j in range(len(names)))
-
-    def score(maps: tuple[Margin, ...]) -> float:
-        bare = MixtureNetwork(names, maps, ())
-        p = len(names)
-        plan = Plan(min(MAP_COMPONENTS, max(len(cells) // (4 * p), 1)), FIRST_SHRINKAGE)
-        plan = plan._replace(pooling=_pooling(cells))
-        return miss(_rehearsed(bare, plan, rehearsal, 0), rehearsal)
-
-    return min((ranks, mixed, linear), key=score)
-
-
-def _rank_margin(cells: Cells, j: int) -> Margin:
-    column = cells.values[:, j]
-    limited = cells.is_limited[:, j]
-    if not limited.any():
-        return fit_margin(column[~np.isnan(column)])
-    nothing = np.full(len(column), np.nan)
-    sides = (nothing if side is None else side[:, j] for side in (cells.lower, cells.upper))
-    lower, upper = (side[limited] for side in sides)
-    return fit_censored_margin(column[~np.isnan(column)], lower, upper)
-
-
-def _rehearsed(bare: MixtureNetwork, plan: Plan, rehearsal: Rehearsal, seed: int) -> MixtureNetwork:
-    """Fit a mixture to the table with stricter limits."""
-    scores = bare.score_cells(rehearsal.harder)
-    rng = np.random.default_rng(seed)
-    fit = fit_mixture(scores, plan, rng, tol=_tol(plan), each=map_threads)
-    return replace(bare, fits=(fit.params,))
-
-
-def choose_fewer(bare: MixtureNetwork, plan: Plan, asked: Asked, rehearsal: Rehearsal) -> Plan:
-    """Take fewer components where these carry clearly further beyond the limits."""
-    best, missed = plan, miss(_rehearsed(bare, plan, rehearsal, 0), rehearsal)
-    for k in (plan.n_components // 3, 1):
-        if k in asked.components or (0 < k < plan.n_components and len(asked.components) > 1):
-            fewer = plan._replace(n_components=k)
-            value = miss(_rehearsed(bare, fewer, rehearsal, 0), rehearsal)
-            if value < CLEARLY * missed:
-                best, missed = fewer, value
-    return best
-
-
-def _calibrate_limits(
-    network: MixtureNetwork, plan: Plan, rehearsal: Rehearsal, rng: Generator
-) -> Array:
-    """Levels of the posteriors within limits, from what stricter limits hide.
-
-    Hidden values have errors: `network`, fitted to all values, says what they are without these.
-    """
-    fits = [_rehearsed(network, plan, rehearsal, seed).fits[0] for seed in range(CALIBRATION_FITS)]
-    without_errors = network.draws(rehearsal.easier, 1, rng, denoise=True)[0]
-    truth = np.where(rehearsal.is_value, without_errors, rehearsal.truth)
-    found = levels_found(replace(network, fits=tuple(fits)), rehearsal, truth, rng)
-    known = ~np.isnan(found)
-    steps = np.linspace(0.0, 1.0, LEVEL_STEPS)
-    everywhere = blend(found[known], steps)
-    return np.stack([blend(column[~np.isnan(column)], everywhere) for column in found.T])
 
 
 ARCS, GAPS = ("full", "shared", "own"), ("ignorable", "informative")
@@ -268,7 +198,7 @@ def choose_plan(
             found = []
             for held, train in folds:
                 seeded = np.random.default_rng(seed)
-                fit = fit_mixture(train, trial, seeded, tol=_tol(trial), each=map_threads)
+                fit = fit_mixture(train, trial, seeded, tol=trial_tol(trial), each=map_threads)
                 found.append(held_out(fit.params, held, train))
             tries[trial] = float(np.mean(found))
         return tries[trial]
@@ -333,7 +263,8 @@ def _calibrate(
         scores, starts = bare.score_cells(rows), seeds.spawn(CALIBRATION_FITS)
 
         def fit(i: int) -> Mixture:
-            return fit_mixture(scores, plan, starts[i], tol=_tol(plan)).params
+            resample, tol = bool(plan.pooling), trial_tol(plan)
+            return fit_mixture(scores, plan, starts[i], tol=tol, resample=resample).params
 
         return replace(bare, fits=tuple(map_threads(fit, list(range(CALIBRATION_FITS)))))
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from skyfill.network._array import Array, IntArray
+from skyfill.network.cells import Cells
 
 MAX_KNOTS = 160
 # Values that make up this share of a column, and at least this many rows, are an atom.
@@ -195,6 +196,29 @@ def identity_margin(seen: Array) -> Margin:
     reach = float(np.abs(seen).max())
     center, spread = reach * (seen / reach).mean(), reach * (seen / reach).std()
     return Identity(np.array([center, center + spread]), np.array([0.0, 1.0]))
+
+
+def map_columns(cells: Cells, kind: str) -> tuple[Margin, ...]:
+    """Map every column: by "ranks", in a "linear" way, or "mixed" (linear those with limits)."""
+    limited = cells.is_limited
+    return tuple(
+        _map_column(cells, j, linear=kind == "linear" or (kind == "mixed" and limited[:, j].any()))
+        for j in range(cells.values.shape[1])
+    )
+
+
+def _map_column(cells: Cells, j: int, *, linear: bool | np.bool_) -> Margin:
+    seen = cells.values[~np.isnan(cells.values[:, j]), j]
+    if not seen.size:  # as in a sample of a table
+        return Constant(np.zeros(1), np.zeros(1))
+    if linear:
+        return identity_margin(seen)
+    limited = cells.is_limited[:, j]
+    if not limited.any():
+        return fit_margin(seen)
+    nothing = np.full(len(cells), np.nan)
+    sides = (nothing if side is None else side[:, j] for side in (cells.lower, cells.upper))
+    return fit_censored_margin(seen, *(side[limited] for side in sides))
 
 
 class Knots(NamedTuple):

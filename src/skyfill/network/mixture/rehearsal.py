@@ -2,27 +2,39 @@
 
 Whether a model carries over to objects that are fainter than all that was seen cannot be judged by
 what was seen. But limits can be moved: fitted to a table whose limits are a good deal stricter, a
-model must find the values that are then hidden. So are chosen the maps of columns with limits, how
-strongly components share their regressions, and the levels of intervals within limits.
+model must find the values that are then hidden. In this way the maps of columns and the largest
+number of components are chosen, and intervals within limits are calibrated.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from skyfill.network._array import Array
 from skyfill.network.cells import Cells
+from skyfill.network.mixture.calibration import STEPS, blend
+from skyfill.network.mixture.fit import Plan, fit_mixture, trial_tol
+from skyfill.network.mixture.margin import map_columns
+from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import MixtureNetwork
+from skyfill.threads import map_threads
 
 # Share of a column's seen values that the stricter limit hides.
 HIDDEN = 0.5
 # A column is rehearsed if at least so many of its cells have limits, and so many are seen.
 LEAST_LIMITED, LEAST_SEEN = 10, 40
 LEVELS = tuple((i + 1) / 20 for i in range(19))
+# Maps that may be chosen, and components that this is done with.
+MAPS, MAP_COMPONENTS = ("linear", "mixed", "ranks"), 4
+# Maps that are not linear, or fewer components, are taken if they miss less than this share.
+SIMPLER, FEWER = 0.9, 0.97
+# Fits that intervals within limits are calibrated with.
+CALIBRATION_FITS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,3 +135,62 @@ def levels_found(
     is_lower = np.zeros(found.shape, bool) if lower is None else ~np.isnan(lower)
     beyond = np.where(is_lower, found + share * (1.0 - found), share * found)
     return np.where(rehearsal.is_value, found, beyond)
+
+
+def rehearsed(kind: str, plan: Plan, rehearsal: Rehearsal, n_fits: int = 1) -> MixtureNetwork:
+    """Fit maps and mixtures to the table with stricter limits.
+
+    Maps of the table as it is would know the ranks of what is hidden.
+    """
+    harder = rehearsal.harder
+    names = tuple(map(str, range(harder.values.shape[1])))
+    bare = MixtureNetwork(names, map_columns(harder, kind), ())
+    scores = bare.score_cells(harder)
+
+    def fit(seed: int) -> Mixture:
+        rng, tol = np.random.default_rng(seed), trial_tol(plan)
+        resample = n_fits > 1
+        return fit_mixture(scores, plan, rng, tol=tol, resample=resample, each=map_threads).params
+
+    return replace(bare, fits=tuple(map_threads(fit, list(range(n_fits)))))
+
+
+def choose_maps(rehearsal: Rehearsal, plan: Plan) -> str:
+    """Choose linear maps, unless others carry clearly further beyond the limits."""
+    n, p = rehearsal.harder.values.shape
+    plan = plan._replace(n_components=min(MAP_COMPONENTS, max(n // (4 * p), 1)))
+    missed = {kind: miss(rehearsed(kind, plan, rehearsal), rehearsal) for kind in MAPS}
+    best = min(MAPS, key=missed.__getitem__)
+    return best if missed[best] < SIMPLER * missed["linear"] else "linear"
+
+
+def choose_fewer(kind: str, plan: Plan, rehearsal: Rehearsal) -> Plan:
+    """Take fewer components where these carry clearly further beyond the limits."""
+    best, missed = plan, miss(rehearsed(kind, plan, rehearsal), rehearsal)
+    for k in (plan.n_components // 3, 1):
+        if 0 < k < best.n_components:
+            fewer = plan._replace(n_components=k)
+            value = miss(rehearsed(kind, fewer, rehearsal), rehearsal)
+            if value < FEWER * missed:
+                best, missed = fewer, value
+    return best
+
+
+def calibrate_limits(
+    network: MixtureNetwork, kind: str, plan: Plan, rehearsal: Rehearsal, rng: Generator
+) -> Array:
+    """Levels of the posteriors within limits, from what stricter limits hide.
+
+    Beyond what was seen all values of a column are too large or too small together: a column is
+    one trial, not as many as it has cells. So all columns get the same levels, by the mean over
+    columns of normal scores, and the same to both sides. Hidden values have errors: `network`,
+    fitted to all values, says what they are without these.
+    """
+    model = rehearsed(kind, plan, rehearsal, CALIBRATION_FITS)
+    without_errors = network.draws(rehearsal.easier, 1, rng, denoise=True)[0]
+    truth = np.where(rehearsal.is_value, without_errors, rehearsal.truth)
+    found = levels_found(model, rehearsal, truth, rng)
+    columns = [column[~np.isnan(column)] for column in found.T]
+    levels = [blend(np.concatenate([c, 1.0 - c]), STEPS)[1:-1] for c in columns if c.size]
+    inner = ndtr(ndtri(np.clip(levels, 1e-9, 1 - 1e-9)).mean(axis=0))
+    return np.tile(np.concatenate([[0.0], inner, [1.0]]), (len(columns), 1))
