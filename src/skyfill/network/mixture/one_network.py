@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from skyfill.network._array import Array, IntArray, Rng, check_names, check_seen
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.fit import GIVEN, Plan, climb_mixture, project
-from skyfill.network.mixture.learn import LearnedMixture, choose_maps
+from skyfill.network.mixture.learn import LearnedMixture
+from skyfill.network.mixture.margin import map_columns
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.moments import Climb, Moments
@@ -82,7 +83,7 @@ def learn_one_network(  # noqa: PLR0913 - every option of the algorithm
         max_parents, n_completions, n_orders, n_bins, np.random.default_rng(rng), orders
     )
     with one_blas_thread():
-        bare = MixtureNetwork(names, choose_maps(cells, names, margins, None), ())
+        bare = MixtureNetwork(names, map_columns(cells, "ranks" if margins else "linear"), ())
         scores = bare.score_cells(cells)
         start, converged = _start(
             scores.values, names, options, score=score, tol=tol, max_iter=max_iter
