@@ -30,7 +30,7 @@ from skyfill.sky import (
     find_counterparts,
     group_elsewhere,
     match_positions,
-    read_field,
+    read_surroundings,
 )
 
 FALSE_RATE = 0.05
@@ -55,7 +55,7 @@ def reliability(p, came_true, n_bins=10):
 
 def sky_of(field, names):
     surveys = [Survey(name, field.surveys[name], 0.0) for name in names]
-    there = read_field(Survey("base", field.base, 0.0), surveys)
+    there = read_surroundings(Survey("base", field.base, 0.0), surveys)
     truth = np.stack([field.truth.numbers(f"row_{n}")[:, 0].astype(int) for n in names], axis=1)
     return there, truth
 
@@ -208,7 +208,7 @@ def measure_eros():
     eros, macho = load_eros(), load_macho_variables()
     survey = Survey("macho", macho, 3.0, error=PositionError())
     base = Survey("base", eros, 0.0, error=PositionError())
-    there = read_field(base, [survey], remove_offset=True)
+    there = read_surroundings(base, [survey], remove_offset=True)
     found = find_counterparts(there, CounterpartRules())
     rows = found.associations.rows[found.best.chosen, 0]
     accepted = (rows >= 0) & (found.best.p_any >= 0.5)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyfill.datasets.field import join_by_truth, simulate_training_set
+from skyfill.datasets import join_by_truth, simulate_training_set
 
 BANDS = ("V_macho", "R_macho", "U", "B", "I", "J", "H", "K", "m36", "m45", "m58", "m80")
 # The chance of a detection falls over this width, in magnitudes (Sawicki 2012).

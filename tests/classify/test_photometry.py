@@ -6,7 +6,13 @@ import pytest
 from skyfill.classify.photometry import MixturePhotometry
 from skyfill.datasets.field.xray import simulate_xray_field
 from skyfill.errors import DataError
-from skyfill.sky import CounterpartRules, Survey, find_counterparts, group_elsewhere, read_field
+from skyfill.sky import (
+    CounterpartRules,
+    Survey,
+    find_counterparts,
+    group_elsewhere,
+    read_surroundings,
+)
 
 BANDS = ("B", "V", "R", "I")
 
@@ -15,7 +21,7 @@ BANDS = ("B", "V", "R", "I")
 def sky():
     field = simulate_xray_field(600, seed=5)
     survey = Survey("optical", field.surveys["optical"], 0.0, area_deg2=field.area_deg2)
-    there = read_field(Survey("base", field.base, 0.0), [survey])
+    there = read_surroundings(Survey("base", field.base, 0.0), [survey])
     truth = field.truth.numbers("row_optical")[:, 0].astype(int)
     magnitudes = field.surveys["optical"].numbers(*BANDS)
     return field, there, truth, magnitudes

@@ -21,8 +21,9 @@ from skyfill.datasets import (
     simulate_training_set,
     write_field,
 )
-from skyfill.datasets.field import CLASSES, SURVEYS
+from skyfill.datasets.field.observing import SURVEYS
 from skyfill.datasets.field.polygons import Polygons, box
+from skyfill.datasets.field.population import CLASSES
 from skyfill.errors import DataError
 from skyfill.sky.sphere import unit_vectors
 

@@ -29,7 +29,7 @@ from skyfill.scale import Run, apply_model, cluster, open_source, scoring
 from skyfill.scale.hats import is_hats, open_hats, read_hats_table, write_hats
 from skyfill.scale.hats_match import Counterpart, join_hats
 from skyfill.scale.job_folder import folder_of
-from skyfill.scale.scoring import Recipe, score_frame
+from skyfill.scale.scoring import ModelTask, score_frame
 from skyfill.scale.workers import open_client
 from skyfill.sky import MatchRules, Survey, join_surveys
 
@@ -147,7 +147,7 @@ def test_an_empty_partition_gives_the_columns_and_types_of_a_full_one(model_path
     from hats import HealpixPixel
 
     opened = open_hats(catalog)
-    recipe = Recipe.of(Filling(), model_path, Schema())
+    recipe = ModelTask.of(Filling(), model_path, Schema())
     used = open_source(f"hats://{catalog}").schema
     full = opened.partitions[0].compute(progress_bar=False)
     empty = score_frame(full.iloc[:0], HealpixPixel(1, 1), recipe, used)

@@ -27,7 +27,7 @@ from skyfill.model import (
 from skyfill.scale import Run, apply_model, cluster, open_source
 from skyfill.scale.inputs import BATCH_ROWS, plan_parts
 from skyfill.scale.job_folder import folder_of
-from skyfill.scale.scoring import Recipe
+from skyfill.scale.scoring import ModelTask
 from skyfill.scale.workers import open_client
 
 pytest.importorskip("distributed", reason="needs Dask: pip install skyfill[dask]")
@@ -254,7 +254,7 @@ def test_mistakes_are_said_before_any_work(workers, model_path, files, tmp_path)
     with pytest.raises(CatalogError, match="holds no Parquet files"):
         open_source(tmp_path / "empty")
     with pytest.raises(ModelError, match="this worker finds model"):
-        Recipe(Filling(), str(model_path), "another", Schema()).load()
+        ModelTask(Filling(), str(model_path), "another", Schema()).load()
     with pytest.raises(SkyfillError, match="read the model from a file; give its path"):
         fill(load_model(model_path), files[0], tmp_path / "o.csv", workers)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "in"]

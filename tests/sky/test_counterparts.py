@@ -18,7 +18,7 @@ from skyfill.sky import (
     find_counterparts,
     find_threshold,
     group_elsewhere,
-    read_field,
+    read_surroundings,
 )
 
 ARC = 1 / 3600
@@ -49,7 +49,7 @@ def make(seed=0, *, share=0.7, sigma=2.0, n_field=2500):
 
 def field_of(base, survey, **how):
     stated = Survey("s", survey, 0.0, error=PositionError(value=0.1), area_deg2=AREA)
-    return stated, read_field(Survey("base", base, 0.0), [stated], **how)
+    return stated, read_surroundings(Survey("base", base, 0.0), [stated], **how)
 
 
 def test_probabilities_are_right_as_often_as_they_say():
@@ -119,19 +119,21 @@ def test_errors_are_read_in_any_unit_and_for_any_share():
     base, survey, _ = make()
     in_deg = base.with_column("pos_err", np.full(N, 2.0 / 3600))
     ninety = base.with_column("pos_err", np.full(N, 2.0 * 2.1460))
-    plain = read_field(
+    plain = read_surroundings(
         Survey("base", base, 0.0), [Survey("s", survey, 0.0, error=PositionError(value=0.1))]
     )
     for table, text in ((in_deg, "pos_err:deg"), (ninety, "pos_err@90")):
         stated = Survey("base", table, 0.0, error=PositionError.parse(text))
-        other = read_field(stated, [Survey("s", survey, 0.0, error=PositionError(value=0.1))])
+        other = read_surroundings(
+            stated, [Survey("s", survey, 0.0, error=PositionError(value=0.1))]
+        )
         assert_allclose(other.base.cov, plain.base.cov, rtol=1e-4)
 
 
 def test_errors_that_nobody_states_are_estimated_from_the_separations():
     base, survey, _ = make(sigma=1.0)
     base = base.drop(["pos_err"])
-    there = read_field(Survey("base", base, 0.0), [Survey("s", survey, 8.0)])
+    there = read_surroundings(Survey("base", base, 0.0), [Survey("s", survey, 8.0)])
     total = there.base.variance[0] + there.surveys[0].variance[0]
     assert_allclose(np.sqrt(total), np.hypot(1.0, 0.1), rtol=0.1)
 
@@ -161,7 +163,7 @@ def test_a_radius_smaller_than_the_errors_is_a_warning():
     base, survey, _ = make()
     small = Survey("s", survey, 3.0, error=PositionError(value=0.1), area_deg2=AREA)
     with pytest.warns(CounterpartWarning, match=r"below 3 standard deviations for 300 of 300"):
-        read_field(Survey("base", base, 0.0), [small])
+        read_surroundings(Survey("base", base, 0.0), [small])
 
 
 def test_catalogues_without_overlap_are_refused():
@@ -175,10 +177,10 @@ def test_areas_that_contradict_the_density_are_a_warning():
     base, survey, _ = make()
     vast = Survey("s", survey, 0.0, error=PositionError(value=0.1), area_deg2=100.0)
     with pytest.warns(CounterpartWarning, match="an area of 100 square degrees"):
-        read_field(Survey("base", base, 0.0), [vast])
+        read_surroundings(Survey("base", base, 0.0), [vast])
     wrong = Survey("s", survey, 0.0, error=PositionError(value=0.1), area_deg2=1e6)
     with pytest.raises(CatalogError, match="at most the whole sky"):
-        read_field(Survey("base", base, 0.0), [wrong])
+        read_surroundings(Survey("base", base, 0.0), [wrong])
 
 
 def test_sources_elsewhere_are_grouped_over_surveys_and_lie_beyond_the_reach():
@@ -191,7 +193,7 @@ def test_sources_elsewhere_are_grouped_over_surveys_and_lie_beyond_the_reach():
     surveys = [
         Survey(n, t, 0.0, error=PositionError(value=0.1)) for n, t in (("a", survey), ("b", other))
     ]
-    there = read_field(Survey("base", base, 0.0), surveys)
+    there = read_surroundings(Survey("base", base, 0.0), surveys)
     groups = group_elsewhere(there)
     pairs = groups[(groups >= 0).all(axis=1)]
     assert len(pairs) > 0.45 * np.count_nonzero(groups[:, 0] >= 0)

@@ -94,15 +94,14 @@ def open_application(
 ) -> Application:
     """Open the model and the catalogue; warn of features that the catalogue lacks."""
     from skyfill.catalog import Provenance
-    from skyfill.model import load_model
+    from skyfill.model import absent_features, load_model
     from skyfill.scale import open_source
-    from skyfill.scale.scoring import absent_features
 
     rules = shared.rules_of(options)
     source = open_source(options["catalog"], rules)
     shared.check_text(options, source.schema.names)
     model = mention_training(load_model(options["model"]), rules, source.schema.names)
-    if absent := absent_features(model, source):
+    if absent := absent_features(model.features, source.schema.names, source.path):
         warn(f"{options['catalog']} lacks {', '.join(absent)}: {if_absent} in every row")
     check_source(model, source, rules)
     inputs = [options["model"], *source.checked_files]

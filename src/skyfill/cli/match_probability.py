@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     import numpy as np
 
     from skyfill.classify import MixturePhotometry
-    from skyfill.sky import CounterpartReport, CounterpartRules, Field, Found, Survey, Threshold
+    from skyfill.sky import (
+        CounterpartReport,
+        CounterpartRules,
+        Found,
+        Surroundings,
+        Survey,
+        Threshold,
+    )
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -110,12 +117,17 @@ def match_with_probability(
 ) -> str:
     """Find counterparts, write the tables, print the report; give the shape of the result."""
     from skyfill.catalog import Provenance, write_table
-    from skyfill.sky import association_table, counterpart_table, find_counterparts, read_field
+    from skyfill.sky import (
+        association_table,
+        counterpart_table,
+        find_counterparts,
+        read_surroundings,
+    )
 
     _refuse(options)
     base, *surveys = _described(read(options), options)
     epoch = common_value(options["epoch"], shared.year)
-    there = read_field(base, surveys, remove_offset=options["remove_offset"], epoch=epoch)
+    there = read_surroundings(base, surveys, remove_offset=options["remove_offset"], epoch=epoch)
     rules = _rules(options)
     photometry = _photometry(base, surveys, there, options)
     found = find_counterparts(there, rules, photometry)
@@ -202,7 +214,7 @@ def _rules(options: Mapping[str, Any]) -> CounterpartRules:
 
 
 def _photometry(
-    base: Survey, surveys: Sequence[Survey], there: Field, options: Mapping[str, Any]
+    base: Survey, surveys: Sequence[Survey], there: Surroundings, options: Mapping[str, Any]
 ) -> MixturePhotometry | None:
     import numpy as np
 
@@ -254,7 +266,7 @@ def _known(path: Path, names: Sequence[str], bands: Sequence[Sequence[str]]) -> 
 
 
 def _threshold(
-    there: Field, found: Found, rules: CounterpartRules, options: Mapping[str, Any]
+    there: Surroundings, found: Found, rules: CounterpartRules, options: Mapping[str, Any]
 ) -> Threshold | None:
     from skyfill.sky import find_threshold
 

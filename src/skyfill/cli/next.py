@@ -86,7 +86,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     from skyfill.catalog import Table as Taken
     from skyfill.classify.next_measurement import expected_gains
     from skyfill.classify.sharpness import fit_sharpness
-    from skyfill.model import cells_of, load_model, scorer_of
+    from skyfill.model import absent_features, cells_of, load_model, scorer_of
 
     rules = options.rules_of(given)
     model, every = load_model(given["model"]), read_table(given["objects"], schema=rules)
@@ -94,12 +94,8 @@ def command(context: click.Context, /, **given: Any) -> None:
     check_use(model, every)
     weights = _weights(every, given)
     table = _sampled(every if weights is None else Taken(every.arrow.take(weights.best)), given)
-    cells, _, absent = cells_of(model, table)
-    if len(absent) == len(model.names):
-        raise CatalogError(
-            f"{given['objects']}: has none of the model's features ({', '.join(model.names)}); "
-            "rename its columns or use another model"
-        )
+    absent = absent_features(model.features, table.names, given["objects"])
+    cells = cells_of(model, table)[0]
     scorer = scorer_of(model).without([model.names.index(name) for name in absent])
     parts = (scorer.probabilities, scorer.network, cells)
     blocks = _blocks(model.names, table, given)

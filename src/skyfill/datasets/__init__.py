@@ -3,16 +3,17 @@
 from skyfill.datasets.chandra import load_chandra
 from skyfill.datasets.debosscher import load_debosscher, load_debosscher_lightcurves
 from skyfill.datasets.eros import load_eros, load_eros_lightcurves
-from skyfill.datasets.field import (
-    CounterpartField,
+from skyfill.datasets.field.simulate import (
     Field,
     join_by_truth,
-    simulate_crowded_field,
     simulate_field,
     simulate_training_set,
+)
+from skyfill.datasets.field.write import write_counterpart_field, write_field
+from skyfill.datasets.field.xray import (
+    CounterpartField,
+    simulate_crowded_field,
     simulate_xray_field,
-    write_counterpart_field,
-    write_field,
 )
 from skyfill.datasets.listing import DATASETS, dataset_files, dataset_state, load_dataset
 from skyfill.datasets.macho import PAPER_FEATURES, load_macho, load_macho_variables

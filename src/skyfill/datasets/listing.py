@@ -6,7 +6,7 @@ from skyfill.catalog import Table
 from skyfill.datasets.chandra import load_chandra
 from skyfill.datasets.debosscher import load_debosscher, load_debosscher_lightcurves
 from skyfill.datasets.eros import load_eros, load_eros_lightcurves
-from skyfill.datasets.field import join_by_truth, simulate_training_set
+from skyfill.datasets.field.simulate import join_by_truth, simulate_training_set
 from skyfill.datasets.macho import load_macho, load_macho_variables
 from skyfill.datasets.networks import load_gaussian_test, load_marks
 from skyfill.datasets.sage_spec import load_sage_spec

@@ -21,7 +21,7 @@ def mean(curve: Curve) -> float:
 
 def median(curve: Curve) -> float:
     """Return the median."""
-    return quantile(curve, 0.5)
+    return curve_quantile(curve, 0.5)
 
 
 def sigma(curve: Curve) -> float:
@@ -70,7 +70,7 @@ def beyond_1_sigma(curve: Curve) -> float:
 
 def percentile_skewness(curve: Curve) -> float:
     """Return the asymmetry of the 5th and 95th percentile about the median."""
-    low, middle, high = (quantile(curve, q) for q in (0.05, 0.5, 0.95))
+    low, middle, high = (curve_quantile(curve, q) for q in (0.05, 0.5, 0.95))
     return (high + low - 2 * middle) / (high - low)
 
 
@@ -93,14 +93,14 @@ def _percentile_ratio(percent: int) -> Callable[[Curve], float]:
 PERCENTILE_RATIOS = tuple(_percentile_ratio(percent) for percent in (20, 35, 50, 65, 80))
 
 
-def quantile(curve: Curve, q: float) -> float:
+def curve_quantile(curve: Curve, q: float) -> float:
     """Return a quantile, by linear interpolation between the ordered values."""
     return float(quantile_of_sorted(curve.once(sorted_values), q))
 
 
 def middle_width(curve: Curve, share: float) -> float:
     """Return the width of the middle `share` of the values."""
-    return quantile(curve, 0.5 + share / 2) - quantile(curve, 0.5 - share / 2)
+    return curve_quantile(curve, 0.5 + share / 2) - curve_quantile(curve, 0.5 - share / 2)
 
 
 def moments(curve: Curve) -> tuple[float, float, float, float]:

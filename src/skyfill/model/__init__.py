@@ -4,7 +4,7 @@ from skyfill.model.applying import Scoring, classify_table, scorer_of
 from skyfill.model.cells import cells_of, features_of, summarize_cells
 from skyfill.model.files import ARRAYS, FACTS, load_model, save_model
 from skyfill.model.filling import Filling, fill_table
-from skyfill.model.pipeline import Detection, Feature, Model
+from skyfill.model.pipeline import Detection, Feature, Model, absent_features
 from skyfill.model.training import Refined, refine, train, train_classifier
 from skyfill.model.weighing import classify_associations, fill_associations
 
@@ -17,6 +17,7 @@ __all__ = [
     "Model",
     "Refined",
     "Scoring",
+    "absent_features",
     "cells_of",
     "classify_associations",
     "classify_table",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import Schema
 from skyfill.classify.scorer import Scorer
+from skyfill.errors import CatalogError
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Constant, Identity, Margin
 
@@ -130,6 +131,25 @@ class Model:
         for name in sorted(arrays):
             digest.update(name.encode() + arrays[name].tobytes())
         return digest.hexdigest()[:16]
+
+
+def absent_features(
+    features: Sequence[Feature], columns: Collection[str], place: object
+) -> list[str]:
+    """List the features that a table lacks; CatalogError, which names its place, if it lacks all.
+
+    Examples
+    --------
+    >>> absent_features([Feature("V"), Feature("J")], ["id", "V"], "field.fits")
+    ['J']
+    """
+    absent = [feature.name for feature in features if feature.name not in columns]
+    if len(absent) == len(features):
+        raise CatalogError(
+            f"{place}: has none of the model's features ({', '.join(absent)}); rename its columns "
+            "or use another model"
+        )
+    return absent
 
 
 def facts_of(model: Model) -> dict[str, Any]:

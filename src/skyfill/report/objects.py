@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import Role, Table, open_scan, with_guessed_roles
 from skyfill.errors import CatalogError
-from skyfill.model import Feature, Model
+from skyfill.model import Feature, Model, absent_features
 from skyfill.model.results import (
     CLASS,
     EVIDENCE,
@@ -78,12 +78,7 @@ def read_results(
     """
     scan = open_scan(path)
     empty = prepare(Table(scan.schema.empty_table()))
-    if not any(feature.name in empty.names for feature in features):
-        wanted = ", ".join(feature.name for feature in features)
-        raise CatalogError(
-            f"{path}: has none of the model's features ({wanted}); give the results of this "
-            "model (skyfill classify or impute), or another model"
-        )
+    absent_features(features, empty.names, path)
     tables = (prepare(Table(pa.Table.from_batches([batch]))) for batch in scan.batches)
     return replace(gather_results(tables, features, max_objects, empty=empty), position=position)
 

@@ -16,7 +16,7 @@ from skyfill.catalog import Role, Schema, Table
 from skyfill.catalog.table_files import conforming
 from skyfill.classify.prior import estimate_prior
 from skyfill.errors import CatalogError, ModelError, SkyfillError
-from skyfill.model import Model, cells_of, load_model, scorer_of
+from skyfill.model import Model, absent_features, cells_of, load_model, scorer_of
 from skyfill.model.declared import overridden
 from skyfill.model.results import is_filled_part, result_info
 from skyfill.scale import inputs
@@ -87,13 +87,13 @@ def apply_model(
         )
     source = open_source(catalog, rules)
     with run.open_workers() as workers:
-        recipe = Recipe.of(work, model, rules or Schema(), are_remote=workers.are_remote)
-        absent_features(recipe.load(), source)
+        task = ModelTask.of(work, model, rules or Schema(), are_remote=workers.are_remote)
+        absent_features(task.load().features, source.schema.names, source.path)
         if is_hats(catalog):
-            facts = recipe.facts(source, run, "partitions")
-            return _hats_output(recipe, catalog, output).write(run, workers, facts)
+            facts = task.facts(source, run, "partitions")
+            return _hats_output(task, catalog, output).write(run, workers, facts)
         # Raises an error here, before any work, if columns, units and model do not fit.
-        columns = recipe.schema(inputs.common_schema(source.files, rules))
+        columns = task.schema(inputs.common_schema(source.files, rules))
         is_streamed = source.is_one_file and not workers.are_remote
         parts = f"{inputs.BATCH_ROWS} rows" if is_streamed else f"about {run.part_rows} rows"
 
@@ -105,24 +105,24 @@ def apply_model(
                 if is_streamed
                 else inputs.plan_parts(source.files, part_rows=run.part_rows, rules=rules)
             )
-            make = (partial(_write_part, recipe, item, schema) for item in items)
+            make = (partial(_write_part, task, item, schema) for item in items)
             tasks = (Task(part_name(i), each) for i, each in enumerate(make))
             as_file = is_streamed or Path(output).suffix
             kind = partial(FileOutput, schema, folder) if as_file else FolderOutput
             count = partial(count_results, columns=columns, prefix=work.prefix)
             return kind(Path(output), count), tasks
 
-        facts = recipe.facts(source, run, parts)
+        facts = task.facts(source, run, parts)
         return run_job(run, workers, facts, output, prepare, keep=not is_streamed)
 
 
-def _write_part(recipe: Recipe, item: Batch | Part, schema: pa.Schema, path: Path) -> None:
-    done = (recipe(table, place) for place, table in item.tables())
+def _write_part(task: ModelTask, item: Batch | Part, schema: pa.Schema, path: Path) -> None:
+    done = (task(table, place) for place, table in item.tables())
     write_groups((conforming(table.arrow, schema) for table in done), schema, path)
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ModelTask:
     """What every worker needs to process rows.
 
     Parameters
@@ -145,7 +145,7 @@ class Recipe:
     def of(
         cls, work: Work, model: Model | str | Path, rules: Schema, *, are_remote: bool = False
     ) -> Self:
-        """Make a recipe; the model is loaded once, for its identifier."""
+        """Make a task; the model is loaded once, for its identifier."""
         if isinstance(model, Model):
             if are_remote:
                 raise SkyfillError("workers of a cluster read the model from a file; give its path")
@@ -196,17 +196,6 @@ def _load(path: str, identifier: str) -> Model:
     return model
 
 
-def absent_features(model: Model, source: Source) -> list[str]:
-    """List the features of a model that a catalogue lacks; CatalogError if it lacks all."""
-    absent = [name for name in model.names if name not in source.schema.names]
-    if len(absent) == len(model.names):
-        raise CatalogError(
-            f"{source.path}: has none of the model's features ({', '.join(model.names)}); rename "
-            "its columns or use another model"
-        )
-    return absent
-
-
 def estimate_field_prior(
     model: Model, source: Source, rules: Schema | None = None
 ) -> tuple[float, ...]:
@@ -225,7 +214,7 @@ def estimate_field_prior(
     return tuple(estimate_prior(P, scorer.shares).tolist())
 
 
-def _hats_output(recipe: Recipe, catalog: str | Path, output: str | Path) -> HatsOutput:
+def _hats_output(task: ModelTask, catalog: str | Path, output: str | Path) -> HatsOutput:
     """Process every partition of a HATS catalogue and of its margin.
 
     Columns that the work does not change are left as they are, including NaN and null; in the
@@ -236,28 +225,28 @@ def _hats_output(recipe: Recipe, catalog: str | Path, output: str | Path) -> Hat
     stored = stored_schema(opened)
     plain = [n for n in opened.columns if not pa.types.is_nested(stored.field(n).type)]
     known = Table(stored.empty_table()).select(plain).arrow.schema
-    empty = score_frame(opened.meta, None, recipe, known)
-    scored = opened.map_partitions(score_frame, recipe, known, meta=empty, include_pixel=True)
-    columns = recipe.schema(known)
+    empty = score_frame(opened.meta, None, task, known)
+    scored = opened.map_partitions(score_frame, task, known, meta=empty, include_pixel=True)
+    columns = task.schema(known)
     nested = [field for field in stored if field.name not in columns.names]
     return HatsOutput(
         scored,
         output,
         pa.schema([*columns, *nested]),
-        count=partial(count_results, columns=columns, prefix=recipe.work.prefix),
-        properties={"skyfill_model": recipe.identifier},
+        count=partial(count_results, columns=columns, prefix=task.work.prefix),
+        properties={"skyfill_model": task.identifier},
     )
 
 
-def score_frame(frame: Any, pixel: Any, recipe: Recipe, known: pa.Schema) -> Any:
+def score_frame(frame: Any, pixel: Any, task: ModelTask, known: pa.Schema) -> Any:
     """Process one partition, which may be empty; return a frame with the same index."""
     import pandas as pd
 
-    table = recipe.rules.apply(_as_table(frame, known))
+    table = task.rules.apply(_as_table(frame, known))
     place = 4 ** (pixel.order + 1) + pixel.pixel if pixel is not None else 0
-    model = recipe.load()
-    done = recipe.work.apply(model, table, place)
-    touched = _touched(model, table, done, recipe.work.prefix)
+    model = task.load()
+    done = task.work.apply(model, table, place)
+    touched = _touched(model, table, done, task.work.prefix)
     columns = {
         name: pd.arrays.ArrowExtensionArray(done.column(name))
         if name in touched

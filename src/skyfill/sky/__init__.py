@@ -14,7 +14,6 @@ from skyfill.sky.density import density_of_area, local_density
 from skyfill.sky.ellipses import Sources, circles, ellipses
 from skyfill.sky.elsewhere import group_elsewhere
 from skyfill.sky.error_fit import fit_error
-from skyfill.sky.field import CounterpartWarning, Field, read_field
 from skyfill.sky.footprint import Footprint, read_footprint
 from skyfill.sky.join import NothingMatchedWarning, join, join_surveys
 from skyfill.sky.matching import KEEP, Keep, Matches, match_positions, nearest_arcsec
@@ -35,6 +34,7 @@ from skyfill.sky.posterior import (
     summarize,
 )
 from skyfill.sky.shifts import Chance, Offset, count_chance_matches, fit_offset, shifted
+from skyfill.sky.surroundings import CounterpartWarning, Surroundings, read_surroundings
 from skyfill.sky.survey import Flag, MatchReport, MatchRules, Survey, match_survey
 from skyfill.sky.threshold import Threshold, find_threshold
 
@@ -50,7 +50,7 @@ __all__ = [
     "CounterpartWarning",
     "Counterparts",
     "Doubt",
-    "Field",
+    "Surroundings",
     "Flag",
     "Footprint",
     "Found",
@@ -90,7 +90,7 @@ __all__ = [
     "nearest_arcsec",
     "pattern_shares",
     "probabilities",
-    "read_field",
+    "read_surroundings",
     "read_footprint",
     "read_positions",
     "shifted",

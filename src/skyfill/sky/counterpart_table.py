@@ -11,12 +11,12 @@ from skyfill.catalog import ColumnInfo, Role, Table
 from skyfill.catalog.new_columns import check_new
 from skyfill.sky.associations import Associations
 from skyfill.sky.counterparts import CounterpartRules, Found
-from skyfill.sky.field import Field
-from skyfill.sky.join import check_names, join_matches
+from skyfill.sky.join import check_survey_names, join_matches
 from skyfill.sky.matching import Matches
 from skyfill.sky.neighbors import find_neighbors
 from skyfill.sky.shifts import Offset
 from skyfill.sky.sphere import Floats, Rows, arcsec_of_chord, unit_vectors
+from skyfill.sky.surroundings import Surroundings
 from skyfill.sky.survey import Flag, MatchReport, Survey, SurveyMatch, count_flags
 
 # Columns of a table of all associations: row of the base object, and probability.
@@ -81,7 +81,11 @@ class CounterpartReport:
 
 
 def counterpart_table(
-    base: Table, surveys: Sequence[Survey], field: Field, found: Found, rules: CounterpartRules
+    base: Table,
+    surveys: Sequence[Survey],
+    field: Surroundings,
+    found: Found,
+    rules: CounterpartRules,
 ) -> tuple[Table, tuple[CounterpartReport, ...]]:
     """Add the best association of each object, with its probability.
 
@@ -89,7 +93,7 @@ def counterpart_table(
     and for each survey ``prob_NAME`` (probability of its row, or of having none) and ``sigma_NAME``
     (separation in standard deviations). Objects below the threshold of `rules` have no values.
     """
-    check_names(base, surveys)
+    check_survey_names(base, surveys)
     _refuse_taken(base, [*_INFOS, *(f"{n}_{s.name}" for s in surveys for n in ("sigma", "prob"))])
     best = found.best
     rows = found.associations.rows[best.chosen]
@@ -119,7 +123,7 @@ def _doubts(found: Found, rules: CounterpartRules) -> np.ndarray:
     return np.where(without, Doubt.NONE.value, doubt)
 
 
-def _as_match(survey: Survey, field: Field, k: int, rows: Rows, counts: Rows) -> SurveyMatch:
+def _as_match(survey: Survey, field: Surroundings, k: int, rows: Rows, counts: Rows) -> SurveyMatch:
     """Give the chosen rows of one survey the form of a match by position."""
     left = np.flatnonzero(rows >= 0)
     matches = Matches(left, rows[left].astype(np.int64), _separations(field, k, rows)[left], counts)
@@ -132,14 +136,14 @@ def _as_match(survey: Survey, field: Field, k: int, rows: Rows, counts: Rows) ->
     return SurveyMatch(matches, flags, report)
 
 
-def _candidates(field: Field, k: int) -> Rows:
+def _candidates(field: Surroundings, k: int) -> Rows:
     """Count the sources of a survey within reach of each object."""
     base, survey = field.base, field.surveys[k]
     places = (base.ra_deg, base.dec_deg), (survey.ra_deg, survey.dec_deg)
     return np.diff(find_neighbors(*places, field.radius_arcsec[:, k]).starts)
 
 
-def _separations(field: Field, k: int, rows: Rows) -> Floats:
+def _separations(field: Surroundings, k: int, rows: Rows) -> Floats:
     """Angle to the row of a survey, in arcsec; NaN without one."""
     base, survey, at = field.base, field.surveys[k], np.maximum(rows, 0)
     here = unit_vectors(base.ra_deg, base.dec_deg)
@@ -148,7 +152,7 @@ def _separations(field: Field, k: int, rows: Rows) -> Floats:
     return np.where(rows >= 0, apart, np.nan)
 
 
-def separation_sigmas(field: Field, k: int, rows: Rows) -> Floats:
+def separation_sigmas(field: Surroundings, k: int, rows: Rows) -> Floats:
     """Separation from the row of a survey in standard deviations, along its direction."""
     base, survey, at = field.base, field.surveys[k], np.maximum(rows, 0)
     east, both, north = (base.cov + survey.cov[at]).T
@@ -159,7 +163,9 @@ def separation_sigmas(field: Field, k: int, rows: Rows) -> Floats:
     return np.where(rows >= 0, np.sqrt(square), np.nan)
 
 
-def _with_doubt(table: Table, name: str, field: Field, k: int, rows: Rows, p: Floats) -> Table:
+def _with_doubt(
+    table: Table, name: str, field: Surroundings, k: int, rows: Rows, p: Floats
+) -> Table:
     sigma = ColumnInfo(ucd="stat.value", description=f"{name}: separation in standard deviations")
     words = f"{name}: probability of this row, or of none"
     table = table.with_column(f"sigma_{name}", separation_sigmas(field, k, rows), sigma)
@@ -168,7 +174,7 @@ def _with_doubt(table: Table, name: str, field: Field, k: int, rows: Rows, p: Fl
     )
 
 
-def _report(field: Field, found: Found, k: int, rows: Rows) -> CounterpartReport:
+def _report(field: Surroundings, found: Found, k: int, rows: Rows) -> CounterpartReport:
     matched = rows >= 0
     return CounterpartReport(
         field.names[k],
@@ -182,7 +188,7 @@ def _report(field: Field, found: Found, k: int, rows: Rows) -> CounterpartReport
 
 
 def association_table(
-    base: Table, surveys: Sequence[Survey], field: Field, found: Found, *, least: float = 0.0
+    base: Table, surveys: Sequence[Survey], field: Surroundings, found: Found, *, least: float = 0.0
 ) -> Table:
     """Put every association into its own row, including "none", with its probability.
 
@@ -195,7 +201,7 @@ def association_table(
         Associations below this probability are left out, except "none"; the others are raised so
         that they still sum to one.
     """
-    check_names(base, surveys)
+    check_survey_names(base, surveys)
     _refuse_taken(base, [BASE_ROW, PROBABILITY, *(f"sigma_{survey.name}" for survey in surveys)])
     kept, p = _kept(found.associations, found.p, least)
     owner = found.associations.base[kept]

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from skyfill.sky.associations import Associations, Rest
-from skyfill.sky.elsewhere import count_sets, group_elsewhere
-from skyfill.sky.field import Field
+from skyfill.sky.elsewhere import count_groups, group_elsewhere
 from skyfill.sky.one_to_one import choose_one_to_one
 from skyfill.sky.posterior import (
     Completeness,
@@ -16,6 +15,7 @@ from skyfill.sky.posterior import (
     summarize,
 )
 from skyfill.sky.sphere import Floats
+from skyfill.sky.surroundings import Surroundings
 
 ROUNDS = 3
 
@@ -78,7 +78,7 @@ class Found:
 
 
 def find_counterparts(
-    there: Field, rules: CounterpartRules, photometry: Photometry | None = None
+    there: Surroundings, rules: CounterpartRules, photometry: Photometry | None = None
 ) -> Found:
     """Give every association a probability, and each object its best one.
 
@@ -92,7 +92,7 @@ def find_counterparts(
     >>> x = Sources(np.array([10.0]), np.array([0.0]), circles([1.0]))
     >>> o = Sources(np.array([10.0002]), np.zeros(1), circles([0.1]))
     >>> one = np.ones((1, 1))
-    >>> spot = Field(x, (o,), 1e-4 * one, 5 * one, one > 0, np.array([0.9]), (None,), ("o",))
+    >>> spot = Surroundings(x, (o,), 1e-4 * one, 5 * one, one > 0, np.array([0.9]), (None,), ("o",))
     >>> find_counterparts(spot, CounterpartRules()).best.p_any.round(4)
     array([0.9999])
     """
@@ -108,15 +108,15 @@ def find_counterparts(
     return Found(found, p, best, fitted.shares, fitted.patterns, ratio)
 
 
-def with_sets(there: Field, rules: CounterpartRules) -> Field:
+def with_sets(there: Surroundings, rules: CounterpartRules) -> Surroundings:
     """Count the field sources that each set of surveys sees, where the rules need it."""
     if len(there.surveys) == 1 or rules.rest != "sum" or there.sets is not None:
         return there
-    return replace(there, sets=count_sets(group_elsewhere(there)))
+    return replace(there, sets=count_groups(group_elsewhere(there)))
 
 
 def _settle(
-    there: Field, found: Associations, log_ratio: Floats | None
+    there: Surroundings, found: Associations, log_ratio: Floats | None
 ) -> tuple[Completeness, Floats]:
     """Completeness of each survey, as stated or by EM, and the probabilities it gives."""
     fitted = fit_completeness(found, log_ratio, covered=there.covered, stated=there.completeness)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from skyfill.sky.field import Field
 from skyfill.sky.matching import match_positions
 from skyfill.sky.neighbors import find_neighbors
 from skyfill.sky.sphere import Floats, Rows
+from skyfill.sky.surroundings import Surroundings
 
 # Sources of two surveys within so many standard deviations are taken for one.
 SIGMAS = 3.0
@@ -13,7 +13,7 @@ SIGMAS = 3.0
 LEAST_SOURCES = 500
 
 
-def group_elsewhere(there: Field) -> Rows:
+def group_elsewhere(there: Surroundings) -> Rows:
     """Group the sources of all surveys that lie beyond the reach of every base object.
 
     Each source of a survey joins the nearest one of an earlier survey, one to one.
@@ -38,7 +38,7 @@ def group_elsewhere(there: Field) -> Rows:
     return groups
 
 
-def _away(there: Field, k: int) -> Rows:
+def _away(there: Surroundings, k: int) -> Rows:
     base, survey = there.base, there.surveys[k]
     places = (base.ra_deg, base.dec_deg), (survey.ra_deg, survey.dec_deg)
     near = find_neighbors(*places, there.radius_arcsec[:, k]).rows
@@ -49,7 +49,7 @@ def _away(there: Field, k: int) -> Rows:
     return np.flatnonzero(away)
 
 
-def _pairs(there: Field, one: tuple[int, Rows], two: tuple[int, Rows]) -> tuple[Rows, Rows]:
+def _pairs(there: Surroundings, one: tuple[int, Rows], two: tuple[int, Rows]) -> tuple[Rows, Rows]:
     (a, rows), (b, others) = one, two
     left, right = there.surveys[a], there.surveys[b]
     sigma = np.sqrt(np.median(left.variance) + np.median(right.variance))
@@ -63,12 +63,12 @@ def _pairs(there: Field, one: tuple[int, Rows], two: tuple[int, Rows]) -> tuple[
     return found.left, found.right
 
 
-def count_sets(groups: Rows) -> Floats:
+def count_groups(groups: Rows) -> Floats:
     """Count the groups that each set of surveys sees, by its bits.
 
     Examples
     --------
-    >>> count_sets(np.array([[0, 3], [1, -1], [2, -1]]))
+    >>> count_groups(np.array([[0, 3], [1, -1], [2, -1]]))
     array([0., 2., 0., 1.])
     """
     n_surveys = groups.shape[1]

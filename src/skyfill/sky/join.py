@@ -97,7 +97,7 @@ def join_surveys(
     >>> joined.numbers("sep_wise").round(3), report.matched
     (array([[3.6]]), 1)
     """
-    check_names(base, surveys)
+    check_survey_names(base, surveys)
     by_position = any(survey.key is None for survey in surveys)
     places = positions or (read_positions(base) if by_position else None)
     matches = (_match(base, places, survey, rules) for survey in surveys)
@@ -126,7 +126,7 @@ def _match(base: Table, places: Positions | None, survey: Survey, rules: MatchRu
     return match_survey(places or read_positions(base), survey, rules)
 
 
-def check_names(base: Table, surveys: Iterable[Survey]) -> None:
+def check_survey_names(base: Table, surveys: Iterable[Survey]) -> None:
     """Refuse surveys whose columns would take the names of others."""
     # Without regard to case, as FITS and many programs compare names.
     owners = {name.lower(): "the base" for name in base.names}

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from skyfill.sky.counterparts import CounterpartRules, Found
-from skyfill.sky.field import Field
 from skyfill.sky.posterior import probabilities, summarize
 from skyfill.sky.shifts import Offset
 from skyfill.sky.sphere import Floats
+from skyfill.sky.surroundings import Surroundings
 
 # Shifts lose the true counterparts but meet the same density of sources.
 LEAST_SHIFT_ARCSEC, SHIFT_RADII = 60.0, 3.0
@@ -52,7 +52,7 @@ class Threshold:
 
 
 def find_threshold(
-    there: Field,
+    there: Surroundings,
     found: Found,
     rules: CounterpartRules,
     *,
@@ -81,7 +81,7 @@ def find_threshold(
 
 
 def _shifted_p_any(
-    there: Field, found: Found, rules: CounterpartRules, n_shifts: int
+    there: Surroundings, found: Found, rules: CounterpartRules, n_shifts: int
 ) -> list[Floats]:
     step = max(LEAST_SHIFT_ARCSEC, SHIFT_RADII * float(np.nanmax(there.radius_arcsec)))
     out = []

@@ -193,7 +193,7 @@ def dot(a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def complete_row(x, k, shared, mean, precision, table, c, z):  # type: ignore[no-untyped-def]
+def condition_row(x, k, shared, mean, precision, table, c, z):  # type: ignore[no-untyped-def]
     """Fill c with x - mean, and its lost part with the posterior mean; return the number lost."""
     n_lost, lost, w, sd, gain = table
     count = n_lost[k]
@@ -233,7 +233,7 @@ def fill_rows(X, ids, table, mean, precision, out, spread):  # type: ignore[no-u
             out[r, j] = X[r, j]
             spread[r, j] = 0.0
         if n_lost[k]:
-            count = complete_row(X[r], k, ids.size > 0, mean, precision, table, c, z)
+            count = condition_row(X[r], k, ids.size > 0, mean, precision, table, c, z)
             for i in range(count):
                 j = lost[k, i]
                 out[r, j] = mean[j] + c[j]
@@ -251,7 +251,7 @@ def draw_rows(X, ids, table, mean, precision, normal, starts, out):  # type: ign
         k = pattern_of(X[r], r, ids, precision, table)
         if k < 0:
             return False
-        count = complete_row(X[r], k, ids.size > 0, mean, precision, table, c, z)
+        count = condition_row(X[r], k, ids.size > 0, mean, precision, table, c, z)
         for t in range(out.shape[0]):
             for j in range(p):
                 out[t, r, j] = X[r, j]
@@ -283,7 +283,7 @@ def loglik_rows(X, ids, table, mean, precision, log_det, out):  # type: ignore[n
         k = pattern_of(X[r], r, ids, precision, table)
         if k < 0:
             return False
-        count = complete_row(X[r], k, ids.size > 0, mean, precision, table, c, z)
+        count = condition_row(X[r], k, ids.size > 0, mean, precision, table, c, z)
         out[r] = log_density(c, k, count, precision, log_det, table[2])
     return True
 
@@ -300,7 +300,7 @@ def expect_rows(X, ids, table, mean, precision, log_det, total, cross):  # type:
         k = pattern_of(X[r], r, ids, precision, table)
         if k < 0:
             return np.nan
-        count = complete_row(X[r], k, ids.size > 0, mean, precision, table, c, z)
+        count = condition_row(X[r], k, ids.size > 0, mean, precision, table, c, z)
         loglik += log_density(c, k, count, precision, log_det, w)
         for i in range(p):
             total[i] += c[i]

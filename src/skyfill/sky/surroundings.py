@@ -31,7 +31,7 @@ class CounterpartWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Field:
+class Surroundings:
     """Base and surveys at one epoch, with errors, densities and reach: what associations need.
 
     Attributes
@@ -69,12 +69,12 @@ class Field:
             self.base, self.surveys, self.density, radii, rest=rest, field_sets=self.sets
         )
 
-    def shifted(self, offset: Offset) -> "Field":
+    def shifted(self, offset: Offset) -> "Surroundings":
         """Move the base objects elsewhere, where they have no counterparts."""
         ra, dec = shifted(self.base.ra_deg, self.base.dec_deg, offset)
         return replace(self, base=Sources(ra, dec, self.base.cov))
 
-    def take(self, rows: Rows) -> "Field":
+    def take(self, rows: Rows) -> "Surroundings":
         """Keep the given base objects, in the given order."""
         base = self.base
         return replace(
@@ -86,13 +86,13 @@ class Field:
         )
 
 
-def read_field(
+def read_surroundings(
     base: Survey,
     surveys: Sequence[Survey],
     *,
     remove_offset: bool = False,
     epoch: float | None = None,
-) -> Field:
+) -> Surroundings:
     """Read positions, errors, densities and footprints of the base and the surveys.
 
     Parameters
@@ -121,7 +121,7 @@ def read_field(
     others = tuple(Sources(*r, cov) for r, cov in zip(rights, covs[1:], strict=True))
     both = list(zip(surveys, others, strict=True))
     _refuse_far(there, both)
-    return Field(
+    return Surroundings(
         there,
         others,
         np.stack([_density(s, o, there) for s, o in both], axis=1),
