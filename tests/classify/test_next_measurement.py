@@ -175,6 +175,19 @@ def test_sharpness_leaves_a_right_network_as_it_is():
     assert found == pytest.approx(1.0, abs=0.11)
 
 
+@pytest.mark.parametrize("separation", [[1.5, 1.0, 0.7], [2.0, 0.5, 0.5]])
+def test_an_exact_classifier_is_left_alone_in_every_sample(separation):
+    """With one standard error as the bound, every fourth sample was sharpened or blurred."""
+    X, _, bayes = two_kinds(separation)
+    how = {"n_components": 2, "n_fits": 1, "margins": False, "calibrate": False, "rng": 0}
+    network = learn_mixture(X, **how).network
+    for seed in range(12):
+        rng = np.random.default_rng(100 + seed)
+        rows = X[rng.choice(len(X), 500, replace=False)]
+        hidden = np.where(rng.random(rows.shape) < 0.4, np.nan, rows)
+        assert fit_sharpness(bayes, network, hidden, rng=seed) == 1.0
+
+
 def test_sharpness_is_1_where_nothing_can_be_hidden(kinds):
     _, _, bayes, network = kinds
     assert fit_sharpness(bayes, network, [[1.0, np.nan, np.nan]]) == 1.0

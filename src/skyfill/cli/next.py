@@ -50,7 +50,7 @@ POSITION = "position"
 @click.option(
     "--trials",
     type=click.IntRange(min=0),
-    default=2000,
+    default=8000,
     show_default=True,
     help="Measured values to hide and reveal again, to calibrate the gains; 0 for none.",
 )
