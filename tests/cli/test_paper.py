@@ -69,7 +69,8 @@ def test_impute_classify_and_report_take_it(folder):
     known = np.array([word is not None for word in truth])
     found = np.array(read_table(folder / "classes.parquet").column("class").to_pylist())
     assert (found == truth)[known].mean() > 0.9
-    assert '"learned":true,"one":true,"linear":true' in (folder / "page.html").read_text()
+    page = (folder / "page.html").read_text()
+    assert '"learned":true,"one":true,"stability":false,"linear":true' in page
 
 
 @pytest.mark.parametrize("where", [(), ("--out-of-core",)])
@@ -80,6 +81,20 @@ def test_without_labels_it_only_fills(folder, where, tmp_path):
     model = load_model(out)
     assert model.scorer is None
     assert model.network.fits[0].parents is not None
+
+
+def test_the_strength_of_arcs_travels_with_the_model(folder, tmp_path):
+    out = tmp_path / "strong.skyfill"
+    run("train", folder / "train.parquet", "--network", "bic", "--bootstrap", 5, "-o", out)
+    plain = tmp_path / "plain.skyfill"
+    run("train", folder / "train.parquet", "--network", "bic", "-o", plain)
+    strength = load_model(out).network.strength
+    assert strength.max() == 1.0
+    assert load_model(plain).identifier == load_model(out).identifier
+    assert "fraction of bootstrap samples" in run("show", out).stdout
+    said = run("train", folder / "train.parquet", "--bootstrap", 5, "-o", tmp_path / "x")
+    assert said.exit_code == 2
+    assert "--bootstrap: is for one network" in said.output
 
 
 def test_options_of_mixtures_are_refused(folder, tmp_path):

@@ -52,6 +52,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         "arcs": [{"parent": a, "child": b, "strength": round(s, 4)} for (a, b), s in arcs],
         "arcs_learned": summary.is_learned,
         "one_network": summary.is_one,
+        "arcs_resampled": summary.is_stability,
         "classes": _classes(model),
         "declared": model.declared.to_dict(),
         "provenance": dict(model.provenance),
@@ -164,6 +165,8 @@ def _arc_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     arcs, what = facts["arcs"], "of one network for all components"
     if facts["one_network"]:
         what = "change of the child per unit of the parent, in standard deviations"
+        if facts["arcs_resampled"]:
+            what = "fraction of bootstrap samples that link the two"
     elif facts["arcs_learned"]:
         what = "fraction of the mixture that has it"
     shown = f", the strongest {MOST_ARCS}" if len(arcs) > MOST_ARCS else ""

@@ -11,7 +11,8 @@ import click
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_training, mention_rules
 from skyfill.cli.terminal import cells_line, note, stages, warn, write_json
-from skyfill.cli.train_large import out_of_core, resume, words_of_network
+from skyfill.cli.train_large import out_of_core, resume
+from skyfill.cli.train_network import settle_network, which_network, words_of_network
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
@@ -69,12 +70,7 @@ FITS, CLASS_FITS = 8, 3
     help="Trees that classify; paper: the paper's own model, one network by Algorithm 1 and a "
     "random forest on filled values, without limits, errors or calibration.",
 )
-@click.option(
-    "--network",
-    type=click.Choice(["mixture", "k2", "bic"]),
-    help="Mixtures of networks; or one network, its arcs by Algorithm 1 (k2) or structural EM "
-    "(bic).  [default: k2 with --method paper, else mixture]",
-)
+@which_network
 @click.option("--trees", type=click.IntRange(min=1), help="Trees of each forest.")
 @click.option(
     "--class-weight",
@@ -113,7 +109,7 @@ def command(context: click.Context, /, **options: Any) -> None:
 
     if not options["label"]:
         _refuse_class_options(options)
-    _settle_network(context, options)
+    settle_network(context, options)
     options["fits"] = options["fits"] or (CLASS_FITS if options["label"] else FITS)
     place, catalog = choose_place(options), options["catalog"]
     rules = shared.rules_of(options)
@@ -162,22 +158,6 @@ def _learn_in_memory(table: Table, names: tuple[str, ...], options: dict[str, An
     return learned
 
 
-def _settle_network(context: click.Context, options: dict[str, Any]) -> None:
-    """Choose the kind of network; refuse options that are those of mixtures."""
-    is_paper = options["method"] == "paper"
-    options["network"] = options["network"] or ("k2" if is_paper else "mixture")
-    if options["network"] == "mixture":
-        return
-    for name in ("components", "arcs", "gaps", "fits"):
-        if shared.is_given(context, name):
-            message = "is for mixtures: leave it out, or add --network mixture"
-            raise click.BadParameter(message, param_hint=f"--{name}")
-    options["fits"] = 1
-    for name in ("limits", "errors"):
-        if is_paper and not shared.is_given(context, name):
-            options[name] = "off"
-
-
 def _fitting(options: dict[str, Any]) -> dict[str, Any]:
     """Give the options of `skyfill.model.train`."""
     shown = {
@@ -190,7 +170,8 @@ def _fitting(options: dict[str, Any]) -> dict[str, Any]:
     if options["network"] != "mixture":
         from skyfill.network import learn_one_network
 
-        return shown | {"learn": learn_one_network, "score": options["network"], "margins": False}
+        how = {"score": options["network"], "n_bootstraps": options["bootstrap"], "margins": False}
+        return shown | {"learn": learn_one_network, **how}
     return shown | {
         "n_components": _components(options["components"]),
         "arcs": options["arcs"],
@@ -259,7 +240,8 @@ def _imputer(options: dict[str, Any]) -> Any:
     from skyfill.impute import NetworkImputer, OneNetworkImputer
 
     if options["network"] != "mixture":
-        return OneNetworkImputer(options["network"], random_state=options["seed"])
+        how = {"n_bootstraps": options["bootstrap"], "random_state": options["seed"]}
+        return OneNetworkImputer(options["network"], **how)
     return NetworkImputer(
         _components(options["components"]),
         arcs=options["arcs"],

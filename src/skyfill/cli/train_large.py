@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli.terminal import warn
+from skyfill.cli.train_network import words_of_network
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.model import Model, Refined
-    from skyfill.network.mixture.fit import Plan
     from skyfill.scale import Source
 
 # Above this number of rows, a model is learned out of core by default.
@@ -124,15 +124,6 @@ def learn_large(
     learned = {"rows": found.n_rows, "steps": found.n_iter, "converged": found.converged}
     words = f"{words_of_network(model, found.plan)} to all rows"
     return model, {"plan": found.plan._asdict(), **learned}, words
-
-
-def words_of_network(model: Model, plan: Plan) -> str:
-    """Say how large a network is."""
-    from skyfill.network.mixture.fit import GIVEN
-
-    if plan.arcs == GIVEN:
-        return f"one network of {len(model.network.arcs())} arcs fitted"
-    return f"{len(model.network.fits)} fits of about {plan.n_components} components"
 
 
 def _job_facts(source: Source, names: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:

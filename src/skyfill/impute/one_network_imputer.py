@@ -39,6 +39,8 @@ class OneNetworkImputer(NetworkImputer):
         One order for all completed tables; or a random one each and arc reversals, as printed.
     margins : bool
         Map columns to normal scores first. The paper takes columns as they are.
+    n_bootstraps : int
+        Resamples of the rows that show how stable each arc is: ``network_.strength``.
     tol, max_iter : float, int
         Structure learning stops when the score changes by less than the fraction `tol`.
     random_state : int, RandomState or None
@@ -78,6 +80,7 @@ class OneNetworkImputer(NetworkImputer):
         n_bins: int | None = None,
         orders: str = "shared",
         margins: bool = False,
+        n_bootstraps: int = 0,
         tol: float = 1e-6,
         max_iter: int = 20,
         random_state: Any = None,
@@ -89,6 +92,7 @@ class OneNetworkImputer(NetworkImputer):
         self.n_bins = n_bins
         self.orders = orders
         self.margins = margins
+        self.n_bootstraps = n_bootstraps
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state

@@ -27,6 +27,8 @@ SCORER, TREES = "scorer.", "scorer.forests."
 MARGINS: dict[str, type[Margin]] = {"ranks": Margin, "constant": Constant, "linear": Identity}
 # Arrays of the network that hold levels of its posteriors.
 LEVELS = ("calibration", "within_limits")
+# Facts that no result depends on.
+NOT_COMPUTED_WITH = ("format", "provenance", "strength")
 _KINDS = {kind: name for name, kind in MARGINS.items()}
 
 
@@ -114,7 +116,7 @@ class Model:
     @cached_property
     def identifier(self) -> str:
         """Hash of all that the model computes with; it travels into every output."""
-        facts = {k: v for k, v in facts_of(self).items() if k not in ("format", "provenance")}
+        facts = {k: v for k, v in facts_of(self).items() if k not in NOT_COMPUTED_WITH}
         digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
         for name, array in sorted(arrays_of(self).items()):
             digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
@@ -168,6 +170,8 @@ def facts_of(model: Model) -> dict[str, Any]:
         facts["detections"] = [_detection_facts(each) for each in model.detections]
     if model.declared.rules:
         facts["declared"] = model.declared.to_dict()
+    if network.strength is not None:
+        facts["strength"] = network.strength.tolist()
     return facts
 
 

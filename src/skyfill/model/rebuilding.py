@@ -60,7 +60,8 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
         if levels is not None:
             _check_levels(levels, len(names))
     by_spread = _by_spread(arrays, calibration)
-    network = MixtureNetwork(names, margins, fits, calibration, by_spread, within)
+    strength = _strength(facts.get("strength"), len(names))
+    network = MixtureNetwork(names, margins, fits, calibration, by_spread, within, strength)
     detections = tuple(_detection(each) for each in facts.get("detections", ()))
     if detections and len(detections) != len(names):
         raise ValueError("features and detections do not belong together")
@@ -98,6 +99,15 @@ def _check_levels(levels: NDArray[np.float64], p: int) -> None:
         raise ValueError("the calibration has the wrong shape")
     if not ((levels >= 0) & (levels <= 1)).all() or not (np.diff(levels, axis=1) >= 0).all():
         raise ValueError("the levels of the calibration must rise from 0 to 1")
+
+
+def _strength(shares: Any, p: int) -> NDArray[np.float64] | None:
+    if shares is None:
+        return None
+    strength = np.array(shares, dtype=np.float64)
+    if strength.shape != (p, p) or not ((strength >= 0) & (strength <= 1)).all():
+        raise ValueError("the strengths of arcs must be shares, one for each pair of features")
+    return strength
 
 
 def _by_spread(

@@ -61,6 +61,8 @@ class Summary:
     is_one : bool
         Whether the model is one network, not a mixture: the arcs are all its own, and their
         strength is again the size of the coefficient.
+    is_stability : bool
+        Whether the strength is the share of bootstrap samples that link the two features.
     """
 
     names: tuple[str, ...]
@@ -68,6 +70,7 @@ class Summary:
     regressions: tuple[FeatureRegression, ...]
     is_learned: bool
     is_one: bool = False
+    is_stability: bool = False
 
 
 def summarize_network(network: MixtureNetwork) -> Summary:
@@ -97,7 +100,12 @@ def summarize_network(network: MixtureNetwork) -> Summary:
         for parent, weight in zip(each.parents, each.weights, strict=True)
     }
     if network.graph is not None:
-        return Summary(network.names, strength, regressions, is_learned=True, is_one=True)
+        shares = network.strength
+        if shares is not None:
+            place = {name: j for j, name in enumerate(network.names)}
+            strength = {arc: float(shares[place[arc[1]], place[arc[0]]]) for arc in strength}
+        kind = {"is_learned": True, "is_one": True, "is_stability": shares is not None}
+        return Summary(network.names, strength, regressions, **kind)
     return Summary(network.names, learned or strength, regressions, bool(learned))
 
 

@@ -153,6 +153,7 @@ def _graph(summary: Summary, network: MixtureNetwork) -> dict[str, Any]:
     return {
         "learned": summary.is_learned,
         "one": summary.is_one,
+        "stability": summary.is_stability,
         "linear": is_linear,
         "paper": {"width": WIDTH, "height": HEIGHT, "node": NODE_HEIGHT},
         "places": place_nodes(summary.names, summary.arcs).round(1).tolist(),

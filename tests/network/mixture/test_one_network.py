@@ -81,3 +81,11 @@ def test_refitting_keeps_arcs_and_margins(table):
 def test_an_unknown_score_is_refused(table):
     with pytest.raises(ValueError, match="score must be one of k2, bic, not 'aic'"):
         learn_one_network(table, score="aic")
+
+
+def test_links_that_are_in_every_resample_have_strength_1(table):
+    found = learn_one_network(table, TRUE.names, score="bic", n_bootstraps=8).network
+    assert found.strength[0, 1] == found.strength[1, 0] == 1.0
+    assert found.strength[1, 2] == 1.0
+    assert found.strength[3, :3].max() <= 0.5
+    assert learn_one_network(table, TRUE.names, score="bic").network.strength is None

@@ -68,6 +68,8 @@ class MixtureNetwork:
         Level to ask the calibration for, where much or little is known of a gap.
     within_limits : array of shape (p, levels), optional
         The calibration of gaps that have limits.
+    strength : array of shape (p, p), optional
+        Of one network: share of bootstrap samples in which two columns are linked.
 
     Tables are arrays, NaN where a value is missing, or `Cells`, which hold limits and errors too.
     """
@@ -78,6 +80,7 @@ class MixtureNetwork:
     calibration: Array | None = None
     by_spread: BySpread | None = None
     within_limits: Array | None = None
+    strength: Array | None = None
 
     def __len__(self) -> int:
         return len(self.names)

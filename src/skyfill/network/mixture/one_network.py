@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from skyfill.network._array import Array, IntArray, Rng, check_names, check_seen
@@ -38,6 +41,7 @@ def learn_one_network(  # noqa: PLR0913 - every option of the algorithm
     n_bins: int | None = None,
     orders: str = "shared",
     margins: bool = False,
+    n_bootstraps: int = 0,
     tol: float = 1e-6,
     max_iter: int = 20,
     rng: Rng = 0,
@@ -58,6 +62,8 @@ def learn_one_network(  # noqa: PLR0913 - every option of the algorithm
         As in `learn_network`.
     margins : bool
         Map columns to normal scores first; otherwise they are only standardised, as in the paper.
+    n_bootstraps : int
+        Resamples of the rows; the share of them that link two columns is the strength of an arc.
     rng : int, numpy.random.Generator or None
         The same seed gives the same network on any number of threads.
 
@@ -85,11 +91,11 @@ def learn_one_network(  # noqa: PLR0913 - every option of the algorithm
     with one_blas_thread():
         bare = MixtureNetwork(names, map_columns(cells, "ranks" if margins else "linear"), ())
         scores = bare.score_cells(cells)
-        start, converged = _start(
-            scores.values, names, options, score=score, tol=tol, max_iter=max_iter
-        )
+        learn = partial(_start, names=names, score=score, tol=tol, max_iter=max_iter)
+        start, converged = learn(scores.values, options=options)
         found = _climb(scores, start)
-    network = replace(bare, fits=(found.params,))
+        strength = _link_shares(scores.values, partial(_graph, learn, options), n_bootstraps)
+    network = replace(bare, fits=(found.params,), strength=strength)
     plan = Plan(1, 0.0, GIVEN)
     return LearnedMixture(network, plan, (), found.n_iter, converged and found.converged)
 
@@ -100,8 +106,30 @@ def refit(network: MixtureNetwork, cells: Cells) -> MixtureNetwork:
     return replace(network, fits=(found.params,))
 
 
+def _graph(learn: Callable[..., Any], options: Options, Z: Array, rng: Generator) -> Parents:
+    """Learn the graph of other rows."""
+    found: tuple[Mixture, bool] = learn(Z, options=replace(options, rng=rng))
+    return (found[0].parents or ())[0]
+
+
+def _link_shares(
+    Z: Array, graph_of: Callable[[Array, Generator], Parents], n_samples: int
+) -> Array | None:
+    """Share of bootstrap samples of the rows whose graphs link two columns, shape (p, p)."""
+    links, drawn = np.zeros((Z.shape[1],) * 2), 0
+    for rng in np.random.default_rng(0).spawn(n_samples):
+        sample = Z[rng.integers(len(Z), size=len(Z))]
+        if np.isnan(sample).all(axis=0).any():  # a column that few rows have
+            continue
+        drawn += 1
+        for child, family in enumerate(graph_of(sample, rng)):
+            links[child, list(family)] += 1
+            links[list(family), child] += 1
+    return links / drawn if drawn else None
+
+
 def _start(
-    Z: Array, names: tuple[str, ...], options: Options, *, score: str, tol: float, max_iter: int
+    Z: Array, *, names: tuple[str, ...], options: Options, score: str, tol: float, max_iter: int
 ) -> tuple[Mixture, bool]:
     """Learn arcs and parameters from values; columns with one value stay alone."""
     p = len(names)

@@ -34,7 +34,7 @@ function networkSection() {
       "p.hint",
       {},
       graph.one
-        ? "The model is one Gaussian network; these are its arrows. Their width is the size of the regression coefficient, in standard deviations."
+        ? `The model is one Gaussian network; these are its arrows. Their width is ${graph.stability ? "the fraction of resamples of the training set in which the two features are linked" : "the size of the regression coefficient, in standard deviations"}.`
         : graph.learned
           ? "These are the arrows that the model learned; their width is the fraction of the mixture's components that have the arrow."
           : "The model is a mixture of Gaussians with full covariances; the arrows show the sparse network that best describes the mixture as a whole (BIC, at most three parents). Their width is the size of the regression coefficient.",

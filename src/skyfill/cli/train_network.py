@@ -1,0 +1,59 @@
+"""Options of `skyfill train` that choose between mixtures and one network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from skyfill.cli import options as shared
+
+if TYPE_CHECKING:
+    from skyfill.model import Model
+    from skyfill.network.mixture.fit import Plan
+
+
+def which_network(command: Any) -> Any:
+    """Choose the kind of network: --network and --bootstrap."""
+    kind = click.option(
+        "--network",
+        type=click.Choice(["mixture", "k2", "bic"]),
+        help="Mixtures of networks; or one network, its arcs by Algorithm 1 (k2) or structural EM "
+        "(bic).  [default: k2 with --method paper, else mixture]",
+    )
+    resamples = click.option(
+        "--bootstrap",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="With one network: resamples of the rows, for the strength of its arcs.",
+    )
+    return kind(resamples(command))
+
+
+def settle_network(context: click.Context, options: dict[str, Any]) -> None:
+    """Choose the kind of network; refuse options of the other kind."""
+    is_paper = options["method"] == "paper"
+    options["network"] = options["network"] or ("k2" if is_paper else "mixture")
+    if options["network"] == "mixture":
+        if options["bootstrap"]:
+            message = "is for one network: add --network k2 or --network bic"
+            raise click.BadParameter(message, param_hint="--bootstrap")
+        return
+    for name in ("components", "arcs", "gaps", "fits"):
+        if shared.is_given(context, name):
+            message = "is for mixtures: leave it out, or add --network mixture"
+            raise click.BadParameter(message, param_hint=f"--{name}")
+    options["fits"] = 1
+    for name in ("limits", "errors"):
+        if is_paper and not shared.is_given(context, name):
+            options[name] = "off"
+
+
+def words_of_network(model: Model, plan: Plan) -> str:
+    """Say how large a network is."""
+    from skyfill.network.mixture.fit import GIVEN
+
+    if plan.arcs == GIVEN:
+        return f"one network of {len(model.network.arcs())} arcs fitted"
+    return f"{len(model.network.fits)} fits of about {plan.n_components} components"
