@@ -5,18 +5,28 @@ from functools import cache
 from typing import Any
 
 import cupy
+import cupyx
 import numpy as np
 from cupyx.scipy import fft as cupy_fft
+from numba import config, from_dtype
 from numba import cuda as _cuda
-from numba import float64
+from numba.cuda.extending import overload  # type: ignore[attr-defined]
+
+from skyfill.atomic import add_at
+from skyfill.threads import free_threads, map_threads
 
 cuda: Any = _cuda  # has no types
-
+# Loops may be short: no advice is needed.
+setattr(config, "CUDA_LOW_OCCUPANCY_WARNINGS", 0)  # noqa: B010 - has no types
 BLOCK = 128
 # Blocks per multiprocessor; threads take further items in turn.
 BLOCKS_EACH = 64
 # Share of the free memory that a batch may plan with: transforms need room of their own.
 USABLE = 0.8
+# Bytes that travel at once, through memory that the card can read by itself.
+PACKET = 1 << 26
+# Bytes of Fourier transforms that share one plan.
+TRANSFORMED_AT_ONCE = 1 << 32
 
 
 def why_not() -> str | None:
@@ -41,11 +51,14 @@ def _first_line(error: BaseException) -> str:
 class CudaDevice:
     """The GPU that CUDA lists first; see `skyfill.device.Device`."""
 
+    xp = cupy
+
     def __init__(self) -> None:
         self._lock = threading.RLock()
         facts = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = facts["name"].decode()
         self._blocks = BLOCKS_EACH * facts["multiProcessorCount"]
+        self._packets: list[tuple[Any, Any]] = []
 
     @property
     def free_bytes(self) -> int:
@@ -55,29 +68,70 @@ class CudaDevice:
 
     def array(self, values: Any, dtype: Any = None) -> Any:
         """Copy an array to the card."""
-        return cupy.asarray(np.ascontiguousarray(values, dtype))
+        values = np.ascontiguousarray(values, dtype)
+        if values.nbytes < PACKET:
+            return cupy.asarray(values)
+        out = cupy.empty(values.shape, values.dtype)
+        source, target = values.reshape(-1).view(np.uint8), out.reshape(-1).view(np.uint8)
+        for number, start in enumerate(range(0, source.size, PACKET)):
+            self._send(source[start : start + PACKET], target[start : start + PACKET], number)
+        return out
+
+    def _send(self, source: Any, target: Any, number: int) -> None:
+        """Fill one of two packets on all cores while the other one travels."""
+        packet, has_left = self._packet(number)
+        has_left.synchronize()
+        _copy(packet[: source.size], source)
+        target.set(packet[: source.size], stream=cupy.cuda.get_current_stream())
+        has_left.record()
+
+    def _packet(self, number: int) -> tuple[Any, Any]:
+        while len(self._packets) < 2:
+            self._packets.append((cupyx.empty_pinned(PACKET, np.uint8), cupy.cuda.Event()))
+        return self._packets[number % 2]
 
     def empty(self, shape: Any, dtype: Any = np.float64, fill: float | None = None) -> Any:
         """Make an array on the card."""
+        if fill == 0:
+            return cupy.zeros(shape, dtype)
         return cupy.empty(shape, dtype) if fill is None else cupy.full(shape, fill, dtype)
 
-    def host(self, array: Any) -> Any:
-        """Copy an array back."""
-        return cupy.asnumpy(array)
+    def host(self, array: Any, out: Any = None) -> Any:
+        """Copy an array back; empty one packet while the other one travels."""
+        if out is None:
+            return cupy.asnumpy(array)
+        source = cupy.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        target = out.reshape(-1).view(np.uint8)
+        starts = range(0, source.size, PACKET)
+        for number in range(len(starts) + 1):
+            if number < len(starts):
+                packet, is_here = self._packet(number)
+                some = source[starts[number] : starts[number] + PACKET]
+                some.get(out=packet[: some.size], blocking=False)
+                is_here.record()
+            if number > 0:
+                packet, is_here = self._packet(number - 1)
+                is_here.synchronize()
+                some = target[starts[number - 1] : starts[number - 1] + PACKET]
+                _copy(some, packet[: some.size])
+        return out
 
-    def run(self, body: Any, n: int, *args: Any, room: int = 1) -> None:
+    def run(self, body: Any, n: int, *args: Any, room: int = 1, dtype: Any = np.float64) -> None:
         """Start a thread per item; does not wait for the end."""
         if n == 0:
             return
         blocks = min(-(-n // BLOCK), self._blocks)
         stream = cuda.external_stream(cupy.cuda.get_current_stream().ptr)
-        arrays = tuple(cuda.as_cuda_array(a, sync=False) if isinstance(a, cupy.ndarray) else a
-                       for a in args)  # fmt: skip
-        _kernel(body, room)[blocks, BLOCK, stream](n, arrays)
+        _kernel(body, room, np.dtype(dtype))[blocks, BLOCK, stream](n, _for_numba(args))
 
     def fft(self, rows: Any) -> Any:
-        """Fourier transforms of the rows."""
-        return cupy_fft.fft(rows, axis=1, overwrite_x=True)
+        """Fourier transforms of the rows, some thousand at a time: their plan takes room, too."""
+        size = max(1, TRANSFORMED_AT_ONCE // rows[:1].nbytes)
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
+            plan = cupy_fft.get_fft_plan(some, axes=1)
+            plan.fft(some, some, cupy.cuda.cufft.CUFFT_FORWARD)
+        return rows
 
     def is_full(self, error: BaseException) -> bool:
         """Whether the memory of the card did not suffice; what is not in use is then given back."""
@@ -94,12 +148,37 @@ class CudaDevice:
         return self._lock
 
 
+def _copy(target: Any, source: Any) -> None:
+    """Copy bytes on all cores."""
+    share = -(-source.size // free_threads())
+    parts = [slice(a, min(a + share, source.size)) for a in range(0, source.size, share)]
+    map_threads(lambda part: np.copyto(target[part], source[part]), parts)
+
+
+@overload(add_at)
+def _add_at(array, index, value):  # type: ignore[no-untyped-def]
+    """Add without losing what other threads add."""
+
+    def add(array, index, value):  # type: ignore[no-untyped-def]
+        cuda.atomic.add(array, index, value)
+
+    return add
+
+
+def _for_numba(value: Any) -> Any:
+    """Hand arrays of CuPy, also those within tuples, to Numba."""
+    if isinstance(value, tuple):
+        return tuple(map(_for_numba, value))
+    return cuda.as_cuda_array(value, sync=False) if isinstance(value, cupy.ndarray) else value
+
+
 @cache
-def _kernel(body: Any, size: int) -> Any:
+def _kernel(body: Any, size: int, dtype: Any) -> Any:
     """Compile a body for the card, with its own room in each thread."""
+    kind = from_dtype(dtype)
 
     def kernel(n, args):  # type: ignore[no-untyped-def]
-        room = cuda.local.array(size, float64)
+        room = cuda.local.array(size, kind)
         i = cuda.grid(1)
         step = cuda.gridsize(1)
         while i < n:

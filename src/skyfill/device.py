@@ -2,7 +2,8 @@
 
 What runs on a GPU is a *body*: a compiled function of the number of an item, of room to work in,
 and of arrays. The same source is compiled for the GPU, where each item has a thread, and for the
-processor. A body must not allocate memory, and no two items may write to the same place.
+processor. A body must not allocate memory, and no two items may write to the same place, except by
+`skyfill.atomic.add_at`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,10 @@ class Device(Protocol):
         """What to call it in messages."""
 
     @property
+    def xp(self) -> Any:
+        """Return the module of its arrays, which has the functions of NumPy."""
+
+    @property
     def free_bytes(self) -> int:
         """Memory that arrays may still take."""
 
@@ -42,10 +47,10 @@ class Device(Protocol):
     def empty(self, shape: Any, dtype: Any = np.float64, fill: float | None = None) -> Any:
         """Make an array on the device."""
 
-    def host(self, array: Any) -> Any:
-        """Copy an array back; waits until everything asked for so far is done."""
+    def host(self, array: Any, out: Any = None) -> Any:
+        """Copy an array back, to `out` if given; waits until all that was asked for is done."""
 
-    def run(self, body: Any, n: int, *args: Any, room: int = 1) -> None:
+    def run(self, body: Any, n: int, *args: Any, room: int = 1, dtype: Any = np.float64) -> None:
         """Call ``body(i, room, *args)`` for i below n; `room` is an array of that many numbers."""
 
     def fft(self, rows: Any) -> Any:

@@ -11,6 +11,7 @@ class EmulatedDevice:
 
     name = "emulated GPU"
     free_bytes = 1 << 28
+    xp = np
 
     def array(self, values: Any, dtype: Any = None) -> Any:
         """Copy an array."""
@@ -19,16 +20,19 @@ class EmulatedDevice:
     def empty(self, shape: Any, dtype: Any = np.float64, fill: float | None = None) -> Any:
         """Make an array; without a value, of numbers that show if they are used."""
         if fill is None:
-            fill = np.nan if np.issubdtype(dtype, np.inexact) else -(2**30)
+            fill = np.nan if np.issubdtype(dtype, np.inexact) else np.iinfo(dtype).max
         return np.full(shape, fill, dtype)
 
-    def host(self, array: Any) -> Any:
-        """Return the array."""
-        return array
+    def host(self, array: Any, out: Any = None) -> Any:
+        """Return the array, or copy it to `out`."""
+        if out is None:
+            return array
+        out[...] = array
+        return out
 
-    def run(self, body: Any, n: int, *args: Any, room: int = 1) -> None:
+    def run(self, body: Any, n: int, *args: Any, room: int = 1, dtype: Any = np.float64) -> None:
         """Call the body for each item; what it calls is compiled."""
-        place = np.empty(room)
+        place = np.empty(room, dtype)
         with np.errstate(all="ignore"):
             for i in range(n):
                 body.py_func(i, place, *args)

@@ -244,26 +244,26 @@ def spread_row(i, room, some, n_bands, start, points, stars, bump, grid):  # typ
 
 @njit
 def power_of(i, room, some, n_bands, size, sums, bump, facts, stars, power, window):  # type: ignore[no-untyped-def]
-    """Power of a star at one frequency, and the size of its spectral window at twice that."""
-    here, k = i // power.shape[1], i % power.shape[1]
+    """Power of a star at one frequency of each comb, and its spectral window at twice these."""
+    per_star = (power.shape[1] + COMBS - 1) // COMBS
+    here, m = i // per_star, i % per_star
     s = some[here]
-    if k >= size[here]:
-        return
-    removed, at_2f_sum, total = 0.0, 0j, 0.0
-    for part in range(n_bands):
-        total += facts[s * n_bands + part, TOTAL]
-    for part in range(n_bands):
-        b = s * n_bands + part
-        if facts[b, TOTAL] == 0:
-            continue
-        row = (here * n_bands + part) * ROWS
-        mine = sums[row : row + ROWS]
-        at_f, at_2f = unpack(mine, bump, k)
-        window_f = unpack(mine, bump, k // 2)[1] if k % 2 == 0 else unpack_odd(mine, bump, k)
-        removed += facts[b, TOTAL] * removed_by(at_f, window_f, at_2f, facts[b, SCATTER])
-        at_2f_sum += facts[b, TOTAL] / total * at_2f
-    power[here, k] = removed / stars[s, CHI2]
-    window[here, k] = abs(at_2f_sum)
+    total = 0.0
+    for b in range(s * n_bands, (s + 1) * n_bands):
+        total += facts[b, TOTAL]
+    for k in range(COMBS * m, min(COMBS * (m + 1), size[here])):
+        removed, around = 0.0, 0j
+        for b in range(s * n_bands, (s + 1) * n_bands):
+            if facts[b, TOTAL] == 0:
+                continue
+            row = (here * n_bands + b - s * n_bands) * ROWS
+            mine = sums[row : row + ROWS]
+            at_f, at_2f = unpack(mine, bump, k)
+            window_f = unpack(mine, bump, k // 2)[1] if k % 2 == 0 else unpack_odd(mine, bump, k)
+            removed += facts[b, TOTAL] * removed_by(at_f, window_f, at_2f, facts[b, SCATTER])
+            around += facts[b, TOTAL] / total * at_2f
+        power[here, k] = removed / stars[s, CHI2]
+        window[here, k] = abs(around)
 
 
 @njit

@@ -19,10 +19,10 @@ from skyfill.lightcurve.periodogram import (
     alias_end,
     settle,
 )
-from skyfill.lightcurve.spectrum import WIDTH, bump_table, bump_transform, fft_cells
+from skyfill.lightcurve.spectrum import COMBS, WIDTH, bump_table, bump_transform, fft_cells
 
 # Stars whose points are on the device together, and whose spectra are.
-STARS_AT_ONCE, SPECTRA_AT_ONCE = 32768, 2048
+STARS_AT_ONCE, SPECTRA_AT_ONCE = 32768, 8192
 
 _MOMENTS = {"mean": bodies.MEAN, "sigma": bodies.SIGMA, "eta": bodies.ETA, "con": bodies.CON,
             "cusum": bodies.CUSUM}  # fmt: skip
@@ -183,7 +183,7 @@ def find_all_periods(device: Device, points: _Points) -> Array:
     spectra = _Spectra(n_bands, points.start, points.facts, gathered, stars, known[:, bodies.STEP])
     found = np.full((n, len(_PERIOD)), np.nan)
     for cells, some, size in _by_length(known):
-        bytes_each = 16 * n_bands * bodies.ROWS * cells + 12 * int(size.max())
+        bytes_each = 8 * n_bands * bodies.ROWS * cells + 12 * int(size.max())
         at_once = max(1, min(SPECTRA_AT_ONCE, device.free_bytes // bytes_each))
         work = partial(_search, device, spectra, cells, some, size)
         found[some] = np.concatenate(in_batches(device, len(some), at_once, work))
@@ -246,7 +246,7 @@ def _power(
     sums = device.fft(grid)
     power, window = device.empty((n, most)), device.empty((n, most), np.float32)
     given = (some, spectra.n_bands, size, sums, device.array(bump_transform(cells)), spectra.facts)
-    device.run(bodies.power_of, n * most, *given, spectra.stars, power, window)
+    device.run(bodies.power_of, n * -(-most // COMBS), *given, spectra.stars, power, window)
     return power, window
 
 

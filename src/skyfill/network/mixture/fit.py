@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
+from skyfill.device import gpu_for
 from skyfill.network._array import Array
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
+from skyfill.network.mixture.on_device import EM_WORTH_A_GPU, expect_on_device
 from skyfill.network.mixture.pooling import maximize_pooled
 from skyfill.network.mixture.weighing import draw_scores
 from skyfill.network.moments import Climb, Moments, accelerated_em, em
@@ -240,9 +242,13 @@ def fit_mixture(
     scores = as_cells(scores)
     if resample:
         scores = scores.take(rng.integers(len(scores), size=len(scores)))
-    parts = split(scores)
+    device = gpu_for(len(scores), EM_WORTH_A_GPU) if scores.is_plain else None
+    parts = split(scores) if device is None else []
+    there = None if device is None else device.array(scores.values)
 
     def expect(mixture: Mixture) -> Moments:
+        if device is not None:
+            return expect_on_device(device, there, mixture)
         return expect_parts(parts, mixture, each)
 
     full = _complete(scores, rng) if scores.is_plain else _complete_within(scores, expect, rng)

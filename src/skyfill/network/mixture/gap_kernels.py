@@ -60,13 +60,23 @@ def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, grids, out, sp
         first, second = 0.0, 0.0
         for i in range(count):
             k = some[i]
-            for q in range(_NODES.size):
-                value = look_up(grids[j], mean[g, k] + sd[g, k] * _NODES[q])
-                first += resp[r, k] * _WEIGHTS[q] * value
-                second += resp[r, k] * _WEIGHTS[q] * value * value
+            one, two = component_moments(mean[g, k], sd[g, k], grids[j])
+            first += resp[r, k] * one
+            second += resp[r, k] * two
         first /= total
         out[r, j] = first
         spread[r, j] = np.sqrt(max(second / total - first * first, 0.0))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def component_moments(mean, sd, grid):  # type: ignore[no-untyped-def]
+    """Mean and mean square of what a component says of a gap, on the scale of its table."""
+    first, second = 0.0, 0.0
+    for q in range(_NODES.size):
+        value = look_up(grid, mean + sd * _NODES[q])
+        first += _WEIGHTS[q] * value
+        second += _WEIGHTS[q] * value * value
+    return first, second
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

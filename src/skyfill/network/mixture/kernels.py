@@ -5,6 +5,7 @@ each step is done for eight of them at once. Rows are sorted by their pattern of
 factorisations are made once per run of equal patterns, and runs of length one cost little more.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -173,21 +174,23 @@ def normalize(logs, bounds):  # type: ignore[no-untyped-def]
             top = max(top, logs[k])
         s = 0.0
         for k in range(bounds[f], bounds[f + 1]):
-            logs[k] = np.exp(logs[k] - top) if logs[k] > top - 30.0 else 0.0
+            logs[k] = math.exp(logs[k] - top) if logs[k] > top - 30.0 else 0.0
             s += logs[k]
         if s == 0.0:  # no component can have made the row: none is more likely than another
             top, s = -1e300, float(bounds[f + 1] - bounds[f])
-            logs[bounds[f] : bounds[f + 1]] = 1.0
+            for k in range(bounds[f], bounds[f + 1]):
+                logs[k] = 1.0
         for k in range(bounds[f], bounds[f + 1]):
             logs[k] /= s * fits
-        value = top + np.log(s)
+        value = top + math.log(s)
         if value > best:
-            total = total * np.exp(best - value) + 1.0
+            total = total * math.exp(best - value) + 1.0
             best = value
         else:
-            total += np.exp(value - best)
-    logs[bounds[fits] :] = 0.0
-    return best + np.log(total / fits)
+            total += math.exp(value - best)
+    for k in range(bounds[fits], logs.size):
+        logs[k] = 0.0
+    return best + math.log(total / fits)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

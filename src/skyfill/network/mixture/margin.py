@@ -269,7 +269,7 @@ def find_last(values, first, last, wanted, count, found):  # type: ignore[no-unt
 @njit(cache=True, nogil=True, error_model="numpy")
 def score_columns(X, knots, out):  # type: ignore[no-untyped-def]
     """Write the normal scores of the columns that have knots."""
-    columns, starts, x, z, slopes, atom_starts, atoms, atom_scores = knots
+    columns, starts, x, _, _, atom_starts, atoms, _ = knots
     n = X.shape[0]
     values, at, atom_at = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
     for m in range(columns.size):
@@ -279,17 +279,36 @@ def score_columns(X, knots, out):  # type: ignore[no-untyped-def]
         find_last(x, first, end + 1, values, n, at)
         find_last(atoms, atom_starts[m], atom_starts[m + 1], values, n, atom_at)
         for i in range(n):
-            value = values[i]
-            if value < x[first]:
-                score = z[first] + (value - x[first]) / slopes[m, 0]
-            elif value > x[end]:
-                score = z[end] + (value - x[end]) / slopes[m, 1]
-            else:
-                k, a = min(at[i], end - 1), atom_at[i]
-                slope = (z[k + 1] - z[k]) / (x[k + 1] - x[k])
-                score = slope * (value - x[k]) + z[k] if value < x[k + 1] else z[k + 1]
-                if a < atom_starts[m + 1] and atoms[a] == value:
-                    score = atom_scores[a]
-            score = min(max(score, -GRID_REACH), GRID_REACH)
+            score = score_between(values[i], m, at[i], atom_at[i], knots)
             # Gaps go all the way: to turn off for each of them would take longer.
-            out[i, j] = value if np.isnan(value) else score
+            out[i, j] = values[i] if np.isnan(values[i]) else score
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def score_between(value, m, at, atom, knots):  # type: ignore[no-untyped-def]
+    """Give the normal score of a value in column m, from the last knot and atom below it."""
+    _, starts, x, z, slopes, atom_starts, atoms, atom_scores = knots
+    first, end = starts[m], starts[m + 1] - 1
+    if value < x[first]:
+        score = z[first] + (value - x[first]) / slopes[m, 0]
+    elif value > x[end]:
+        score = z[end] + (value - x[end]) / slopes[m, 1]
+    else:
+        k = min(at, end - 1)
+        slope = (z[k + 1] - z[k]) / (x[k + 1] - x[k])
+        score = slope * (value - x[k]) + z[k] if value < x[k + 1] else z[k + 1]
+        if atom < atom_starts[m + 1] and atoms[atom] == value:
+            score = atom_scores[atom]
+    return min(max(score, -GRID_REACH), GRID_REACH)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def last_below(values, first, last, wanted):  # type: ignore[no-untyped-def]
+    """Find the last of rising values that is not above a number; the first, if all are."""
+    found, size = first, last - first
+    while size > 1:
+        half = size // 2
+        if values[found + half] <= wanted:
+            found += half
+        size -= half
+    return found

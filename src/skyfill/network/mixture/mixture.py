@@ -101,24 +101,30 @@ def split(scores: Cells | Array) -> list[Sorted]:
 
 def in_blocks(fits: Sequence[Mixture]) -> kernels.Components:
     """Lay all components of all fits out as the kernels want them."""
-    covs = np.concatenate([fit.covs for fit in fits])
-    precisions = np.linalg.inv(covs)
-    precisions = (precisions + precisions.transpose(0, 2, 1)) / 2
-    weights = np.concatenate([fit.weights for fit in fits])
-    log_norms = np.log(weights) - 0.5 * np.linalg.slogdet(covs)[1]
-    np.einsum("kjj->kj", precisions)[:] /= 2
+    precisions, log_norms = precisions_of(fits)
     # Ignorable gaps add nothing to the likelihood.
     columns = 0 if fits[0].gap_rates is None else None
     lost, seen = (_side_by_side(logs[:, :columns]) for logs in gap_logs(fits))
     return kernels.Components(
         _side_by_side(np.concatenate([fit.means for fit in fits])),
         # Components of no weight fill the last block up; they can have any precision.
-        _side_by_side(precisions, np.eye(covs.shape[1])),
+        _side_by_side(precisions, np.eye(precisions.shape[1])),
         _side_by_side(log_norms, -np.inf),
         lost,
         seen,
         np.cumsum([0, *(len(fit.weights) for fit in fits)], dtype=np.int64),
     )
+
+
+def precisions_of(fits: Sequence[Mixture]) -> tuple[Array, Array]:
+    """Precisions of all components with half their diagonal, and the logs of what scales them."""
+    covs = np.concatenate([fit.covs for fit in fits])
+    precisions = np.linalg.inv(covs)
+    precisions = (precisions + precisions.transpose(0, 2, 1)) / 2
+    weights = np.concatenate([fit.weights for fit in fits])
+    log_norms = np.log(weights) - 0.5 * np.linalg.slogdet(covs)[1]
+    np.einsum("kjj->kj", precisions)[:] /= 2
+    return precisions, log_norms
 
 
 def _side_by_side(values: Array, more: Array | float = 0.0) -> Array:

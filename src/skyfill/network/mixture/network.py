@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skyfill.device import gpu_for
 from skyfill.errors import DataError
 from skyfill.network._array import Array, Rng, as_table, check_finite
 from skyfill.network.cells import Cells, as_cells
-from skyfill.network.mixture import gap_kernels
+from skyfill.network.mixture import gap_kernels, on_device
 from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin import Knots, Margin, lay_out, score_columns
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
@@ -26,6 +28,8 @@ from skyfill.threads import map_threads
 
 # Least distance of two limits, in normal scores.
 NARROWEST = 1e-6
+# Copies of mixtures on devices, kept as long as the mixtures.
+_COPIES: WeakKeyDictionary[MixtureNetwork, dict[str, on_device.DeviceMixture]] = WeakKeyDictionary()
 
 
 class Inferred(NamedTuple):
@@ -108,6 +112,26 @@ class MixtureNetwork:
     def _grids(self) -> Array:
         return np.stack([margin.grid() for margin in self.margins])
 
+    @cached_property
+    def _scaled_grids(self) -> tuple[Array, Array, Array]:
+        """Grids about the middle and by the reach of a column: squares cannot overflow."""
+        middle = self._grids[:, self._grids.shape[1] // 2]
+        reach = 2 * np.abs(self._grids / 2 - middle[:, None] / 2).max(axis=1)
+        reach[reach == 0] = 1.0
+        return (self._grids - middle[:, None]) / reach[:, None], middle, reach
+
+    def _on_device(self, cells: Cells) -> on_device.DeviceMixture | None:
+        """Return the copy of the mixture on a GPU, if one shall be used for a table."""
+        if not cells.is_plain or (device := gpu_for(len(cells), on_device.WORTH_A_GPU)) is None:
+            return None
+        check_finite(cells.values, self.names)
+        with device.alone():
+            copies = _COPIES.setdefault(self, {})
+            if device.name not in copies:
+                margins = (self.margins, self._knots, self._scaled_grids)
+                copies[device.name] = on_device.load_mixture(device, self.fits, *margins)
+            return copies[device.name]
+
     def scores(self, X: ArrayLike) -> Array:
         """Give the normal scores of a table of numbers; gaps stay NaN."""
         X = as_table(X, len(self))
@@ -146,12 +170,17 @@ class MixtureNetwork:
         With informative gaps the probability of the row's pattern of gaps is included, and with
         limits that of lying within them.
         """
-        return self._gather(X, lambda rows, parts: parts.loglik, ())
+        cells = as_cells(X, len(self))
+        if (there := self._on_device(cells)) is not None:
+            return there.likelihoods(cells.values)["loglik"]
+        return self._gather(cells, lambda rows, parts: parts.loglik, ())
 
     def responsibilities(self, X: ArrayLike | Cells) -> Array:
         """Probability of each component of each fit for each row, over the number of fits."""
-        c = sum(self.n_components)
-        return self._gather(X, lambda rows, parts: parts.resp[:, :c], (c,))
+        cells, c = as_cells(X, len(self)), sum(self.n_components)
+        if (there := self._on_device(cells)) is not None:
+            return there.likelihoods(cells.values, responsibilities=True)["resp"]
+        return self._gather(cells, lambda rows, parts: parts.resp[:, :c], (c,))
 
     def posterior(self, X: ArrayLike | Cells, *, denoise: bool = False) -> Posterior:
         """Posterior mean and standard deviation of every cell.
@@ -167,13 +196,13 @@ class MixtureNetwork:
         """Give posterior, likelihood and, if asked for, responsibilities at the cost of one."""
         cells = as_cells(X, len(self))
         X = cells.values
+        if (there := self._on_device(cells)) is not None:
+            found = there.look(X, responsibilities=responsibilities)
+            posterior = Posterior(found["mean"], found["sd"])
+            return Inferred(posterior, found["seen"], found.get("resp"))
         mean, sd, seen = np.zeros(X.shape), np.zeros(X.shape), np.empty(len(X))
         resp = np.empty((len(X), sum(self.n_components))) if responsibilities else None
-        # Moments about the middle and by the reach of a column: squares cannot overflow.
-        middle = self._grids[:, self._grids.shape[1] // 2]
-        reach = 2 * np.abs(self._grids / 2 - middle[:, None] / 2).max(axis=1)
-        reach[reach == 0] = 1.0
-        grids = (self._grids - middle[:, None]) / reach[:, None]
+        grids, middle, reach = self._scaled_grids
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
@@ -318,10 +347,7 @@ class MixtureNetwork:
 
         map_threads(one, list(range(0, len(cells), ROWS_AT_ONCE)))
 
-    def _gather(
-        self, X: ArrayLike | Cells, pick: Callable[..., Array], shape: tuple[int, ...]
-    ) -> Array:
-        cells = as_cells(X, len(self))
+    def _gather(self, cells: Cells, pick: Callable[..., Array], shape: tuple[int, ...]) -> Array:
         out = np.empty((len(cells), *shape))
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:

@@ -1,0 +1,114 @@
+"""Mixtures on a GPU, or on an imitation of one, say what they say on the processor."""
+
+import numpy as np
+import pytest
+
+from skyfill.device import gpu_for, using
+from skyfill.network.mixture import on_device
+from skyfill.network.mixture.fit import Plan, fit_mixture
+from skyfill.network.mixture.margin import fit_margin, identity_margin
+from skyfill.network.mixture.mixture import Mixture, expect_mixture, sort_rows
+from skyfill.network.mixture.network import MixtureNetwork
+from tests.devices import DEVICES
+
+P = 4
+
+
+def mixture(rng, k, *, informative=False):
+    roots = rng.normal(size=(k, P, P)) + 2 * np.eye(P)
+    rates = rng.uniform(0.1, 0.6, (k, P)) if informative else None
+    weights = rng.dirichlet(np.ones(k))
+    covs = roots @ roots.transpose(0, 2, 1) / 8
+    return Mixture(weights, rng.normal(0, 1, (k, P)), covs, rates, None)
+
+
+def table(rng, n=40):
+    """A table with gaps: one row complete, one empty, a column with an atom, a constant column."""
+    X = rng.normal(size=(n, P)) @ rng.normal(size=(P, P))
+    X[:, 1] = np.where(X[:, 1] < 0, 0.0, np.exp(X[:, 1]))
+    X[:, 3] = 7.0
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X[0], X[1] = [0.5, 0.0, -1.0, 7.0], np.nan
+    return X
+
+
+def network(rng, X, *, informative=False):
+    seen = [x[~np.isnan(x)] for x in X.T]
+    margins = [fit_margin(seen[0]), fit_margin(seen[1]), identity_margin(seen[2])]
+    fits = tuple(mixture(rng, k, informative=informative) for k in (3, 2))
+    return MixtureNetwork(tuple("abcd"), (*margins, fit_margin(seen[3])), fits)
+
+
+@pytest.mark.parametrize("informative", [False, True])
+@pytest.mark.parametrize("name", DEVICES)
+def test_posterior_likelihood_and_responsibilities_agree(name, informative):
+    rng = np.random.default_rng(1)
+    X = table(rng)
+    model = network(rng, X, informative=informative)
+    expected, loglik = model.look(X, responsibilities=True), model.loglik(X)
+    with using(name):
+        found = model.look(X, responsibilities=True)
+        assert np.allclose(model.loglik(X), loglik, atol=1e-9)
+        assert np.allclose(model.responsibilities(X), expected.responsibilities, atol=1e-12)
+    assert np.allclose(found.posterior.mean, expected.posterior.mean, atol=1e-9)
+    assert np.allclose(found.posterior.sd, expected.posterior.sd, atol=1e-9)
+    assert np.array_equal(found.posterior.mean[~np.isnan(X)], X[~np.isnan(X)])
+    assert np.allclose(found.seen, expected.seen, atol=1e-9)
+    assert np.allclose(found.responsibilities, expected.responsibilities, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_single_precision_is_close(name):
+    rng = np.random.default_rng(2)
+    X = table(rng)
+    model = network(rng, X)
+    expected = model.look(X).posterior
+    with using(name):
+        margins = (model.margins, model._knots, model._scaled_grids)
+        device = gpu_for(1, 1)
+        there = on_device.load_mixture(device, model.fits, *margins, dtype=np.float32)
+        found = there.look(X)
+    scale = np.nanstd(X, axis=0) + 1e-9
+    assert np.abs((found["mean"] - expected.mean) / scale).max() < 1e-3
+    assert np.abs((found["sd"] - expected.sd) / scale).max() < 1e-3
+
+
+@pytest.mark.parametrize("informative", [False, True])
+@pytest.mark.parametrize("name", DEVICES)
+def test_expected_moments_agree_in_batches_of_any_size(name, informative, monkeypatch):
+    rng = np.random.default_rng(3)
+    Z, start = table(rng), mixture(rng, 3, informative=informative)
+    expected = expect_mixture(sort_rows(Z), start)
+    with using(name):
+        device = gpu_for(1, 1)
+        for rows in (64, 17):
+            monkeypatch.setattr(on_device, "ROWS_AT_ONCE", rows)
+            found = on_device.expect_on_device(device, device.array(Z), start)
+            assert found.n == expected.n
+            for part in ("weight", "total", "cross", "gaps", "loglik"):
+                assert np.allclose(getattr(found, part), getattr(expected, part), atol=1e-8), part
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_em_takes_the_same_steps(name):
+    rng = np.random.default_rng(4)
+    Z = table(rng)[:, :3]
+    plan = Plan(2, 1.0)
+    expected = fit_mixture(Z, plan, np.random.default_rng(0), max_iter=4)
+    with using(name):
+        found = fit_mixture(Z, plan, np.random.default_rng(0), max_iter=4)
+    assert np.allclose(found.trace, expected.trace, atol=1e-8)
+    assert np.allclose(found.params.covs, expected.params.covs, atol=1e-8)
+
+
+def test_tables_with_limits_stay_on_the_processor():
+    from skyfill.network.cells import Cells
+
+    rng = np.random.default_rng(5)
+    X = table(rng)
+    model = network(rng, X)
+    upper = np.where(np.isnan(X), 1.0, np.nan)
+    cells = Cells(X, None, upper, None)
+    expected = model.look(cells).posterior.mean
+    with using("emulated"):
+        assert np.array_equal(model.look(cells).posterior.mean, expected)
