@@ -138,7 +138,8 @@ def change_array(arrays, rng):
             array.flat[rng.randrange(array.size)] = cast(rng.choice(ODD_NUMBERS), array.dtype)
     elif change == "near" and array.size:  # plausible, and just outside
         cell = rng.randrange(array.size)
-        value = rng.choice([array.flat[cell] + rng.choice([-1, 1]), -1, *map(float, array.shape)])
+        around = float(array.flat[cell]) + rng.choice([-1.0, 1.0])
+        value = rng.choice([around, -1.0, *map(float, array.shape)])
         with np.errstate(all="ignore"):
             array.flat[cell] = cast(value, array.dtype)
     elif change == "order" and array.ndim and len(array) > 1:
