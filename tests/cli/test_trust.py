@@ -3,6 +3,8 @@
 import errno
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from skyfill.catalog import Table, declare, read_table, write_table
+from skyfill.catalog.file_io import open_atomic
 from skyfill.cli import main
 from skyfill.errors import CatalogError
 from skyfill.model import load_model
@@ -228,3 +231,65 @@ def test_features_keep_the_identifiers_of_light_curves(here):
     said = run("features", "curves.csv", "--id", "star", "--set", "mean", "-o", "f.csv")
     assert said.exit_code == 0, said.output
     assert read_table("f.csv").column("star").to_pylist() == ["82.1", "82.10", "82.100"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder that nobody can write")
+@pytest.mark.parametrize(
+    "words", ["train t.parquet --features V,V_I", "impute m.skyfill t.parquet"]
+)
+def test_a_folder_that_cannot_be_written_is_noticed_before_the_work(here, words, monkeypatch):
+    monkeypatch.setattr("skyfill.model.load_model", None)
+    monkeypatch.setattr("skyfill.catalog.read_table", None)
+    refused(run(*words.split(), "-o", "/proc/self/out.skyfill"), "/proc/self/out.skyfill")
+
+
+@pytest.mark.parametrize(
+    ("values", "said"), [(1e151 * np.arange(30), "too large"), (1e-160 * np.arange(30), "unit")]
+)
+@pytest.mark.parametrize("label", [(), ("--label", "kind")])
+def test_values_that_no_model_can_hold_are_refused_in_training(here, values, said, label):
+    kinds = ["a", "b"] * 15
+    write_table(stars().with_column("L", values).with_column("kind", kinds), "l.parquet")
+    words = ("train", "l.parquet", "--features", "V,L", *label, "-o", "out.skyfill")
+    refused(run(*words), "l.parquet", "'L'", said)
+    assert not Path("out.skyfill").exists()
+
+
+LEAVES = """
+import os, signal, sys
+from skyfill.catalog.file_io import open_atomic
+from skyfill.cli import main
+
+os.replace = lambda *names: os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+main(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGKILL", -9), ("SIGTERM", 143), ("SIGINT", 130)])
+def test_what_a_killed_command_leaves_is_removed_by_the_next(here, name, code):
+    words = ["publish", "t.parquet", "-o", "out.fits"]
+    run(*words)
+    before = state(here)
+    killed = subprocess.run(
+        [sys.executable, "-c", LEAVES, name, *words], capture_output=True, text=True, check=False
+    )
+    assert killed.returncode == code, killed.stderr
+    assert "Traceback" not in killed.stderr
+    left = {path for path in state(here) if path not in before}
+    assert bool(left) == (name == "SIGKILL")
+    assert {path: state(here)[path] for path in before} == before
+    assert run(*words).exit_code == 0
+    assert set(state(here)) == set(before)
+
+
+def test_what_a_living_process_writes_is_not_swept(here):
+    with open_atomic(Path("out.txt")) as first:
+        first.write(b"first")
+        with open_atomic(Path("out.txt")) as second:
+            second.write(b"second")
+        assert Path("out.txt").read_bytes() == b"second"
+    assert Path("out.txt").read_bytes() == b"first"
+    Path(".out.txt.notes.part").write_text("mine")
+    with open_atomic(Path("out.txt")) as stream:
+        stream.write(b"third")
+    assert Path(".out.txt.notes.part").read_text() == "mine"

@@ -197,7 +197,7 @@ def test_a_job_that_was_killed_at_its_end_is_brought_to_its_end(moment, tmp_path
         "finish": "skyfill.scale.job_folder.JobFolder.finish",
         "publish": f"{__name__}.Joined.publish",
         "rename": "skyfill.scale.job_folder.Path.rename",
-        "rmtree": "skyfill.scale.job_folder.shutil.rmtree",
+        "rmtree": "skyfill.scale.part_sums._remove",
     }
     with monkeypatch.context() as patch:
         patch.setattr(where[moment], kill)
@@ -213,7 +213,7 @@ def test_a_job_that_was_killed_at_its_end_is_brought_to_its_end(moment, tmp_path
 
 def test_an_output_that_was_finished_and_removed_is_missed(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("skyfill.scale.job_folder.shutil.rmtree", kill)
+        patch.setattr("skyfill.scale.part_sums._remove", kill)
         with pytest.raises(KilledError):
             do(tmp_path / "out", named(2))
     (tmp_path / "out").unlink()
@@ -241,8 +241,87 @@ def test_leftovers_of_a_kill_are_swept(tmp_path):
     (folder / "parts" / ".002.abcd.new").write_text("torn")
     (folder / "joined").write_text("torn")
     with open_job(tmp_path / "out", {}, resume=True) as own:
-        assert sorted(p.name for p in folder.iterdir()) == ["job.json", "lock", "parts"]
+        assert sorted(p.name for p in folder.iterdir()) == ["job.json", "lock", "parts", "sums"]
         assert sorted(p.name for p in own.parts.iterdir()) == ["000", "001"]
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "journal", "torn"])
+def test_parts_that_are_not_what_was_recorded_are_made_again(tmp_path, damage):
+    output, made = tmp_path / "out", []
+
+    def make(i, path):
+        made.append(i)
+        path.write_text(str(i))
+
+    tasks = [Task(f"part-{i}.parquet", partial(make, i)) for i in range(4)]
+    with pytest.raises(KilledError):
+        do(output, [*tasks, Task("kill", kill)])
+    folder = folder_of(output)
+    made.clear()
+    if damage in ("flip", "cut"):
+        (folder / "parts" / "part-1.parquet").write_text({"flip": "9", "cut": ""}[damage])
+    else:
+        lines = (folder / "sums").read_bytes()
+        (folder / "sums").write_bytes(lines[:-9] if damage == "torn" else b"\xff{]" + lines[9:])
+    do(output, tasks, resume=True)
+    assert output.read_text() == "0 1 2 3"
+    assert made == {"flip": [1], "cut": [1], "journal": [0], "torn": [3]}[damage]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_files_of_others_in_the_folder_of_parts_are_never_removed(tmp_path, resume):
+    output, folder = tmp_path / "out", folder_of(tmp_path / "out")
+    with pytest.raises(KilledError):
+        do(output, [*named(2), Task("kill", kill)])
+    notes = [folder / "notes.txt", folder / "parts" / "thesis.tex"]
+    for path in notes:
+        path.write_text("mine")
+    with pytest.raises(CatalogError, match=r"thesis.tex: is no part of the result; move it"):
+        do(output, named(2), resume=resume)
+    assert [path.read_text() for path in notes] == ["mine", "mine"]
+    notes[1].rename(tmp_path / "thesis.tex")
+    do(output, named(2), resume=resume)
+    assert output.read_text() == "0 1"
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "[" * 100_000, '{"layout": 3, "done": 5}'])
+def test_a_damaged_record_of_a_run_is_named(tmp_path, text):
+    output = tmp_path / "out"
+    with pytest.raises(KilledError):
+        do(output, [*named(2), Task("kill", kill)])
+    (folder_of(output) / "job.json").write_text(text)
+    with pytest.raises(CatalogError, match=r"job.json: the record of the run is damaged"):
+        do(output, named(2), resume=True)
+    do(output, named(2))
+    assert output.read_text() == "0 1"
+
+
+def test_a_lock_is_of_the_folder_that_is_there(tmp_path):
+    """A run that waits for nobody may open the folder that another is just removing."""
+    held, said, folder = [], [], folder_of(tmp_path / "out")
+
+    def end_and_begin(n):
+        for _ in range(n):
+            try:
+                with open_job(tmp_path / "out", {}):
+                    held.append(1)
+                    assert sum(held) == 1
+                    assert (folder / "lock").exists()
+                    held.pop()
+            except CatalogError as error:
+                said.append(str(error))
+
+    runs = [threading.Thread(target=end_and_begin, args=(100,)) for _ in range(3)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    assert not folder.exists()
+    assert {text.partition(": ")[2] for text in said} <= {
+        "another run is writing it; wait until it is done"
+    }
 
 
 def test_two_runs_cannot_write_one_output(tmp_path):

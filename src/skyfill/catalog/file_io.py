@@ -1,12 +1,14 @@
 """Open files: gzip is transparent, errors name the file, output appears whole or not at all."""
 
+import glob
 import gzip
 import os
+import re
 import secrets
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -149,8 +151,9 @@ def open_atomic(
     """Open a file for writing that appears under its name only once it is complete.
 
     On an error or an interrupt the partial output is removed, and an existing file of that name
-    stays as it was. A name that ends in ``.gz`` is gzipped. `once_complete` is called when the file
-    is complete, before it gets its name: if it raises, nothing is written.
+    stays as it was. What a killed process left is removed by the next that writes this file. A
+    name that ends in ``.gz`` is gzipped. `once_complete` is called when the file is complete,
+    before it gets its name: if it raises, nothing is written.
 
     Examples
     --------
@@ -164,10 +167,11 @@ def open_atomic(
     b'whole'
     """
     target = checked_target(Path(path), overwrite)
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     with writing(Path(path)):
+        sweep_parts(target)
+        stream, beside = _create(target)
         try:
-            with _create(beside) as stream:
+            with stream:
                 if target.exists():
                     shutil.copymode(target, beside)
                 with _packed(stream, target) as packed:
@@ -196,9 +200,55 @@ def checked_target(path: Path, overwrite: bool = True) -> Path:
     return target
 
 
-def _create(path: Path) -> IO[bytes]:
-    """Create a file with the user's default permissions; never follow a link or overwrite."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb")
+def check_writable(path: Path) -> None:
+    """Raise where a file could not be written, before the work that makes it."""
+    target = checked_target(path)
+    with writing(path):
+        sweep_parts(target)
+        stream, beside = _create(target)
+        stream.close()
+        beside.unlink(missing_ok=True)
+
+
+def _create(target: Path) -> tuple[IO[bytes], Path]:
+    """Create a file next to the target that this process holds while it is open.
+
+    It has the user's default permissions; a link is never followed, nothing is overwritten.
+    """
+    while True:
+        path = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        stream = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb")
+        if is_held_here(stream) and path.exists():
+            return stream, path
+        stream.close()  # swept in the instant before it was held
+
+
+def sweep_parts(target: Path) -> None:
+    """Remove what killed processes left of a file; what a living one writes is held by it."""
+    mark = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.part")
+    for path in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        if mark.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            with suppress(OSError), open(path, "rb+") as stream:
+                if is_held_here(stream, elsewhere=False):
+                    path.unlink()
+
+
+def is_held_here(stream: IO[bytes], *, elsewhere: bool = True) -> bool:
+    """Hold an open file until it is closed; False if another process holds it.
+
+    `elsewhere` is the answer of systems and disks that cannot hold files.
+    """
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - Windows has no such locks
+        return elsewhere
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return elsewhere
+    return True
 
 
 @contextmanager

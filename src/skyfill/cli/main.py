@@ -1,9 +1,12 @@
 """The root command: it lists commands without importing them, and turns errors into one line."""
 
 import os
+import signal
+import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -39,9 +42,28 @@ COMMANDS = {
     "data": "List and fetch public tables; simulate a field.",
     "completion": "Print a script for completing commands in a shell.",
 }
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 # Parameters that hold the table a command is about.
 _TABLES = ("catalog", "results", "objects", "light_curves", "file")
+
+
+class _TerminatedError(KeyboardInterrupt):
+    """SIGTERM, after which everything is tidied up as after Ctrl-C."""
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    def end(number: int, frame: object) -> NoReturn:
+        raise _TerminatedError
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class _UserError(click.ClickException):
@@ -71,7 +93,7 @@ class LazyGroup(click.Group):
         """Run a command; an error that the user can fix becomes one line and exit code 2."""
         start = time.perf_counter()
         try:
-            with plain_warnings():
+            with plain_warnings(), _terminable():
                 return super().invoke(ctx)
         except SkyfillError as error:
             _complain(str(error))
@@ -81,6 +103,9 @@ class LazyGroup(click.Group):
             _complain(f"{error.filename}: {error.strerror}")
         except MemoryError:
             _complain("not enough memory; use fewer rows or columns, or a machine with more")
+        except _TerminatedError:
+            click.echo("\nterminated", err=True)
+            ctx.exit(TERMINATED)
         except KeyboardInterrupt:
             click.echo("\ninterrupted", err=True)
             ctx.exit(INTERRUPTED)

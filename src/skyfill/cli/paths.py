@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from skyfill.catalog.file_io import check_writable
 from skyfill.cli.options import HATS
 from skyfill.errors import CatalogError
 
@@ -99,6 +100,7 @@ def _check_target(path: Path) -> None:
         raise CatalogError(f"{path}: is not a regular file; give a file name")
     if not path.parent.is_dir():
         raise CatalogError(f"{path}: there is no directory {path.parent}; create it first")
+    check_writable(path)
 
 
 def _check_apart(path: Path, read: Path) -> None:

@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skyfill.catalog import Schema, Table
 from skyfill.classify.training_set import check_class_features, check_features, label_texts
+from skyfill.errors import CatalogError
 from skyfill.model.cells import cells_of, learn_detections
 from skyfill.model.declared import declared_for
 from skyfill.model.pipeline import Feature, Model
+from skyfill.model.rebuilding import LEAST_WIDTH, MAX_VALUE
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
 from skyfill.network.mixture.fit import Plan, climb_mixture
 from skyfill.network.mixture.learn import LearnedMixture
@@ -94,10 +97,34 @@ def untrained(
     ()
     """
     features = describe_features(table, names)
+    for name in names:
+        check_range(name, table.numbers(name)[:, 0])
     detections = learn_detections(table, features, limits=limits, errors=errors)
     declared = declared_for(table, names, rules or Schema())
     network = MixtureNetwork(tuple(names), (), ())
     return Model(features, network, {}, detections=detections, declared=declared)
+
+
+def check_range(name: str, values: NDArray[np.float64]) -> None:
+    """Refuse values of a feature whose model could not be used: too large, or too close together.
+
+    Examples
+    --------
+    >>> check_range("L", np.array([1e43, np.nan, 1e44]))
+    """
+    seen = values[np.isfinite(values)]
+    if seen.size and np.abs(seen).max() > MAX_VALUE:
+        row = int(np.flatnonzero(np.abs(values) > MAX_VALUE)[0])
+        raise CatalogError(
+            f"column {name!r}: {values[row]:g} is too large for a feature, {MAX_VALUE:g} at most; "
+            "take its logarithm, or declare it as a sentinel"
+        )
+    width = np.ptp(seen) if seen.size else 0.0
+    if 0 < width <= LEAST_WIDTH:
+        raise CatalogError(
+            f"column {name!r}: its values differ by {width:g} at most, too little for a feature; "
+            "use another unit"
+        )
 
 
 def train_classifier(

@@ -1,10 +1,11 @@
 """Models applied to catalogues of any size, and models learned from all of their rows."""
 
 from skyfill.scale.driver import Run, Task, run_job
+from skyfill.scale.em_steps import Steps
 from skyfill.scale.inputs import Source, open_source
 from skyfill.scale.job_folder import Done
 from skyfill.scale.scoring import apply_model, estimate_field_prior
-from skyfill.scale.train_disk import Steps, train_file
+from skyfill.scale.train_disk import train_file
 from skyfill.scale.workers import Workers, alone, cluster, threads, workers_for
 
 __all__ = [

@@ -18,7 +18,8 @@ from typing import Any, Protocol
 
 from skyfill.catalog import Provenance
 from skyfill.catalog.file_io import writing
-from skyfill.scale.job_folder import UNFINISHED, Done, JobFolder, open_job
+from skyfill.scale.job_folder import Done, JobFolder, open_job
+from skyfill.scale.part_sums import UNFINISHED
 from skyfill.scale.workers import Workers, alone, threads
 
 
@@ -32,10 +33,17 @@ class Task:
         Name of its file, unique within the job.
     make : callable
         Takes a path and writes the part there. It must be picklable if the workers are processes.
+    content : Path, optional
+        The file that holds the rows, if the part only marks that they are there.
     """
 
     name: str
     make: Callable[[Path], None]
+    content: Path | None = None
+
+
+# Takes the name of a finished part and the file that holds what it contains.
+Record = Callable[[str, Path], None]
 
 
 class Output(Protocol):
@@ -113,39 +121,59 @@ def run_job(
         target, tasks = prepare(folder)
         target.check()
         counts: Counter[str] = Counter()
-        with closing(run_tasks(tasks, folder.parts, workers)) as parts:
+        with closing(run_tasks(tasks, folder.parts, workers, folder.record)) as parts:
             for part in parts:
                 found = target.add(part)
                 counts.update(found)
                 run.progress(found["rows"])
         done = Done(counts.pop("rows", 0), counts)
+        folder.check_own()
         folder.finish(done)
         target.publish(folder)
         return done
 
 
-def run_tasks(tasks: Iterable[Task], folder: Path, workers: Workers) -> Generator[Path]:
+def run_tasks(
+    tasks: Iterable[Task],
+    folder: Path,
+    workers: Workers,
+    record: Record = lambda name, file: None,
+) -> Generator[Path]:
     """Make the parts that a folder lacks, and yield all parts in the order of the tasks.
+
+    `record` is called for each new part before it gets its name.
 
     After an error, tasks that have not started are withdrawn and the others are awaited, so that
     nothing is being written any more when this returns.
     """
-    waiting: deque[tuple[Path, Any]] = deque()
+    waiting: deque[tuple[Task, Any]] = deque()
+
+    def finish(task: Task, future: Any) -> Path:
+        path = folder / task.name
+        if future is not None:
+            unfinished = future.result()
+            with open(unfinished, "r+b") as stream:
+                os.fsync(stream.fileno())
+            record(task.name, task.content or unfinished)
+            # No other process gives a part its name.
+            os.replace(unfinished, path)
+        return path
+
     try:
         for task, is_alone in _with_neighbors(tasks):
             who = alone() if is_alone and not workers.are_remote else workers
-            waiting.append((folder / task.name, _begin(task, folder, who)))
+            waiting.append((task, _begin(task, folder, who)))
             while len(waiting) > who.ahead():
-                yield _finish(*waiting[0])
+                yield finish(*waiting[0])
                 waiting.popleft()
         while waiting:
-            yield _finish(*waiting[0])
+            yield finish(*waiting[0])
             waiting.popleft()
     finally:
-        for path, future in waiting:
+        for task, future in waiting:
             if future is not None and not workers.withdraw(future):
                 with suppress(Exception):
-                    _finish(path, future)
+                    finish(task, future)
 
 
 def _with_neighbors(tasks: Iterable[Task]) -> Iterator[tuple[Task, bool]]:
@@ -169,13 +197,3 @@ def _make(task: Task, path: Path) -> Path:
         unfinished.unlink(missing_ok=True)
         raise
     return unfinished
-
-
-def _finish(path: Path, future: Any) -> Path:
-    """Give a part its name once it is on the disk; no other process does this."""
-    if future is not None:
-        unfinished = future.result()
-        with open(unfinished, "r+b") as stream:
-            os.fsync(stream.fileno())
-        os.replace(unfinished, path)
-    return path

@@ -146,7 +146,7 @@ class HatsOutput:
                 self._files[part] = Path(hats.io.pixel_catalog_file(parts / name, pixel).path)
                 graph, _ = cull(built.graph, [key])
                 make = partial(_write_partition, graph, key, pixel, *where)
-                yield Task(str(part.relative_to(parts)), make)
+                yield Task(str(part.relative_to(parts)), make, self._files[part])
 
     def _datasets(self) -> Iterator[tuple[str, Any]]:
         yield self._name, self._catalog

@@ -1,15 +1,16 @@
 """The finished parts of a long job, in a folder next to its output.
 
 `OUT.skyfill-parts` contains `job.json` (what the result depends on, and its provenance), `lock`
-(one run at a time) and `parts`, the folder of finished parts. They survive a kill, and the same
-command with --resume uses them. Without `parts`, the output was in place when the run was killed.
+(one run at a time), `parts`, the folder of finished parts, and `sums`, their checksums. They
+survive a kill, and the same command with --resume uses them. Without `parts`, the output was in
+place when the run was killed. Files of others in this folder are never removed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import platform
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,16 +20,21 @@ from typing import IO, Any
 import pyarrow as pa
 
 from skyfill import __version__
-from skyfill.catalog.file_io import open_atomic, writing
+from skyfill.catalog.file_io import is_held_here, open_atomic, writing
 from skyfill.catalog.provenance import PROVENANCE_KEY
 from skyfill.catalog.table import normalized_schema, with_facts
 from skyfill.errors import CatalogError
+from skyfill.scale.part_sums import (
+    SUMS,
+    foreign_files,
+    record_sum,
+    remove_damaged,
+    remove_own,
+)
 
 SUFFIX = ".skyfill-parts"
-# Ending of a part that is being written.
-UNFINISHED = ".new"
 # The layout of the folder; other layouts are refused.
-LAYOUT = 2
+LAYOUT = 3
 _JOB = "job.json"
 
 
@@ -73,6 +79,18 @@ class JobFolder:
         if self.provenance is None:
             return schema
         return schema.with_metadata(with_facts(schema, {PROVENANCE_KEY: self.provenance}))
+
+    def record(self, name: str, file: Path) -> None:
+        """Keep the checksum of a part; called before it gets its name."""
+        record_sum(self.path, name, file)
+
+    def check_own(self) -> None:
+        """Refuse files of others among the parts, which become the output."""
+        for path in foreign_files(self.path):
+            raise CatalogError(
+                f"{path}: is no part of the result; move it to another folder, then continue with "
+                "--resume"
+            )
 
     def finish(self, done: Done) -> None:
         """Record that all parts are finished; only the output remains to be put in place."""
@@ -119,10 +137,7 @@ def open_job(
     if not folder.parent.is_dir():
         parent = Path(output).parent
         raise CatalogError(f"{output}: there is no directory {parent}; create it first")
-    with writing(folder):
-        folder.mkdir(exist_ok=True)
-    with open(folder / "lock", "ab") as lock:
-        _lock(lock, output)
+    with _locked(folder, output):
         job: Any = {"layout": LAYOUT, "facts": dict(facts) | {"made_with": versions()}}
         job = _begin(folder, json.loads(json.dumps(job | {"provenance": provenance})), resume)
         done = job.get("done")
@@ -135,31 +150,55 @@ def open_job(
             yield own
         except Exception:
             if not (resume or keep) or not any((folder / "parts").glob("*")):
-                shutil.rmtree(folder)
+                remove_own(folder)
             raise
         if (folder / "parts").exists():
             # In one step, so that a kill during the removal does not look like unfinished work.
             (folder / "parts").rename(folder / "done")
-        shutil.rmtree(folder)
+        remove_own(folder)
+
+
+@contextmanager
+def _locked(folder: Path, output: str | Path) -> Iterator[None]:
+    """Hold the lock of a folder, which is made; a second run on the same output is refused."""
+    while True:
+        with writing(folder):
+            folder.mkdir(exist_ok=True)
+            try:
+                lock = open(folder / "lock", "ab")  # noqa: SIM115 - closed below
+            except FileNotFoundError:
+                continue  # a run that has just ended has removed the folder
+        with lock:
+            _lock(lock, output)
+            if _is_there(lock, folder / "lock"):
+                yield
+                return
+
+
+def _is_there(stream: IO[bytes], path: Path) -> bool:
+    """Whether a path still leads to an open file."""
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _begin(folder: Path, job: dict[str, Any], resume: bool) -> dict[str, Any]:
-    """Continue the job that is there, or start a new one; remove everything else."""
+    """Continue the job that is there, or start a new one; remove everything else that is ours."""
     then = _read_json(folder / _JOB) if resume and (folder / _JOB).exists() else None
     if then is not None:
         _check_same(job, then, folder)
-    for path in folder.iterdir():
-        if path.name not in ("lock", *((_JOB, "parts") if then else ())):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-    for path in (folder / "parts").rglob(f"*{UNFINISHED}"):
-        path.unlink()
+        remove_own(folder, keep=("lock", _JOB, SUMS, "parts"))
+        remove_damaged(folder)
+    else:
+        remove_own(folder, keep=("lock",))
     if then is None or "done" not in then:
         (folder / "parts").mkdir(exist_ok=True)
     if then is None:
         try:
             _write_json(folder / _JOB, job)
         except BaseException:
-            shutil.rmtree(folder)
+            remove_own(folder)
             raise
     return then or job
 
@@ -177,7 +216,15 @@ def _check_same(now: Mapping[str, Any], then: Mapping[str, Any], folder: Path) -
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text())
+    try:
+        found = json.loads(path.read_text())
+        if not isinstance(found, dict) or not isinstance(found.get("done") or {}, dict):
+            raise ValueError("it is no object")
+    except (ValueError, RecursionError) as error:
+        raise CatalogError(
+            f"{path}: the record of the run is damaged ({error}); run without --resume to start "
+            "again"
+        ) from None
     return found
 
 
@@ -188,14 +235,8 @@ def _write_json(path: Path, job: Mapping[str, Any]) -> None:
 
 def _lock(stream: IO[bytes], output: str | Path) -> None:
     """Refuse a second run on the same output; the lock ends with the process."""
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover - Windows has no such locks
-        return
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise CatalogError(f"{output}: another run is writing it; wait until it is done") from None
+    if not is_held_here(stream):
+        raise CatalogError(f"{output}: another run is writing it; wait until it is done")
 
 
 def versions() -> str:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +57,6 @@ class FolderOutput:
 
     def publish(self, folder: JobFolder) -> None:
         """Rename the folder of the parts to the output."""
-        for left in folder.parts.glob(".*"):
-            left.unlink()
         os.replace(folder.parts, self.path)
 
 
@@ -146,6 +144,17 @@ def count_results(part: Path, columns: pa.Schema, prefix: str = "") -> dict[str,
     return dict(counts)
 
 
+def _leading(parts: Path) -> list[Path]:
+    """Return the finished parts up to the first that is missing; remove those after it."""
+    every = sorted(parts.glob("part-*"))
+    names = [part_name(i) for i in range(len(every))]
+    pairs = zip(every, names, strict=True)
+    good = [path for path, _ in takewhile(lambda pair: pair[0].name == pair[1], pairs)]
+    for path in every[len(good) :]:
+        path.unlink()
+    return good
+
+
 def _is_flag(columns: pa.Schema, name: str) -> bool:
     return bool(pa.types.is_boolean(columns.field(name).type))
 
@@ -175,7 +184,7 @@ def write_tables(
 
     def prepare(folder: JobFolder) -> tuple[Output, Iterable[Task]]:
         schema = folder.describe(columns)
-        finished = sorted(folder.parts.glob("part-*"))
+        finished = _leading(folder.parts)
         rest = tables(sum(map(count_rows_of, finished)))
         made = enumerate((conforming(table.arrow, schema) for table in rest), len(finished))
         tasks = (Task(part_name(i), partial(write_groups, [rows], schema)) for i, rows in made)

@@ -21,8 +21,9 @@ from skyfill.network.mixture.mixture import (
     split,
 )
 from skyfill.network.moments import Moments
+from skyfill.scale.em_steps import Steps
 from skyfill.scale.inputs import Part, common_schema, files_in, plan_parts
-from skyfill.scale.train_disk import SAMPLE_ROWS, Steps
+from skyfill.scale.train_disk import SAMPLE_ROWS
 from skyfill.scale.train_limits import with_companions
 from skyfill.scale.workers import open_client
 from skyfill.threads import map_threads, one_blas_thread

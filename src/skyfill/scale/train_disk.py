@@ -9,9 +9,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import count
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skyfill.catalog import Schema, Table, open_scan
-from skyfill.catalog.file_io import open_atomic, writing
-from skyfill.errors import CatalogError
+from skyfill.catalog.file_io import writing
 from skyfill.model import Model, Refined, refine, train
-from skyfill.model.training import Expect
+from skyfill.model.training import check_range
 from skyfill.network.mixture.margin import Margin, fit_margin, identity_margin
 from skyfill.network.mixture.mixture import (
     ROWS_AT_ONCE,
@@ -33,6 +31,7 @@ from skyfill.network.mixture.mixture import (
     split,
 )
 from skyfill.network.moments import Moments
+from skyfill.scale.em_steps import Steps
 from skyfill.scale.train_limits import train_with_limits
 from skyfill.threads import map_threads, one_blas_thread
 
@@ -41,46 +40,6 @@ Array = NDArray[np.float64]
 SAMPLE_ROWS = 50_000
 # A multiple of the rows that a kernel takes at once, so that sums are bit for bit those of a table.
 BLOCK_ROWS = 64 * ROWS_AT_ONCE
-
-
-@dataclass(frozen=True)
-class Steps:
-    """Progress of EM, and its finished steps.
-
-    Parameters
-    ----------
-    report : callable
-        Called with a short description of each stage and each step.
-    folder : path, optional
-        Where the sums of finished steps are kept.
-    """
-
-    report: Callable[[str], None] = lambda what: None
-    folder: Path | None = None
-
-    def watch(self, expect: Expect, fit: int, n_fits: int) -> Expect:
-        """Wrap the E-step of a fit: report its number, and keep its sums.
-
-        Examples
-        --------
-        >>> step = Steps(print).watch(lambda mixture: "sums", 0, 2)
-        >>> step("a mixture")
-        fit 1 of 2: step 1 of EM
-        'sums'
-        """
-        numbers = count()
-
-        def step(mixture: Mixture) -> Moments:
-            number = next(numbers)
-            self.report(f"fit {fit + 1} of {n_fits}: step {number + 1} of EM")
-            if self.folder is None:
-                return expect(mixture)
-            path = self.folder / f"{fit}-{number}.safetensors"
-            if not path.exists():  # a file has its name only when it is complete
-                _write(expect(mixture), path)
-            return _read(path)
-
-        return step
 
 
 def train_file(
@@ -193,7 +152,9 @@ def with_margins(model: Model, columns: ColumnFiles, make: Callable[[Array], Mar
     margins = []
     for j in range(len(columns.files)):
         column = columns.column(j)
-        margins.append(make(np.asarray(column[~np.isnan(column)])))
+        seen = np.asarray(column[~np.isnan(column)])
+        check_range(model.names[j], seen)
+        margins.append(make(seen))
     network = replace(model.network, margins=tuple(margins))
     columns.replace(replace(network, fits=()).scores, block_rows=BLOCK_ROWS)
     return replace(model, network=network)
@@ -280,25 +241,3 @@ def write_columns(blocks: Iterator[Array], n_columns: int, folder: Path) -> Iter
                     for stream, column in zip(streams, block.T, strict=True):
                         stream.write(np.ascontiguousarray(column, np.float64).data)
         yield ColumnFiles(files, n_rows)
-
-
-def _write(moments: Moments, path: Path) -> None:
-    from safetensors.numpy import save
-
-    # The format stores bytes in the order in which they are in memory.
-    arrays = {name: np.ascontiguousarray(value) for name, value in asdict(moments).items()}
-    with open_atomic(path) as stream:
-        stream.write(save(arrays))
-
-
-def _read(path: Path) -> Moments:
-    from safetensors.numpy import load
-
-    try:
-        found = load(path.read_bytes())
-        n, loglik = int(found.pop("n").item()), float(found.pop("loglik").item())
-        return Moments(n=n, loglik=loglik, **found)
-    except Exception as error:
-        raise CatalogError(
-            f"{path}: the step is damaged ({error}); run without --resume to start again"
-        ) from error
