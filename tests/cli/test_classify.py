@@ -70,7 +70,8 @@ def test_a_classifier_takes_as_many_fits_on_the_command_line_as_in_python(folder
     assert len(load_model(out).network.fits) == NetworkImputer().n_fits
 
 
-RESULTS = ("class", "p_LPV", "p_RRL", "entropy", "gap_share", "outlier", "outlier_score")
+RESULTS = ("class", "p_LPV", "p_RRL", "entropy", "gap_share", "outlier", "outlier_score",
+           "trained_on")  # fmt: skip
 
 
 @pytest.mark.parametrize("extension", ["parquet", "fits", "vot", "csv"])

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -132,3 +133,53 @@ def test_values_of_light_curves_that_may_be_sentinels_are_warned_about(tmp_path)
     done = run(*words, "--sentinel", "99.999", "-o", tmp_path / "f.parquet")
     assert said(done)["warned"] == []
     assert json.loads(done.stdout)["dropped"] == 10
+
+
+SMALL = ("--label", "class", "--method", "forest", "--trees", "3", *QUICK)
+
+
+def labelled(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    kind = np.where(np.arange(n) % 2, "QSO", "RRL")
+    X = rng.normal(size=(n, 3)) + (kind == "QSO")[:, None]
+    return {
+        "name": [f"s{i}" for i in range(n)],
+        **dict(zip("abc", X.T, strict=True)),
+        "class": kind,
+    }
+
+
+def test_repeated_objects_are_warned_about_and_kept_in_one_fold(tmp_path):
+    table = Table.from_columns(labelled())
+    twice = Table(table.arrow.take(np.repeat(np.arange(120), 2)))
+    write_table(twice, tmp_path / "twice.parquet")
+    words = (tmp_path / "twice.parquet", "--json")
+    done = run("train", *words, "--features", "a,b,c", *SMALL, "-o", tmp_path / "m.skyfill")
+    (warning,) = said(done)["warned"]
+    assert warning.startswith("120 rows repeat an object (the same name, or equal values")
+    scores = []
+    for more in ((), ("--group", "name"), ("--group", "row")):
+        if more == ("--group", "row"):  # as if every row were an object of its own
+            write_table(twice.with_column("row", np.arange(240)), tmp_path / "twice.parquet")
+        done = run("evaluate", *words, "--columns", "a,b,c", "--label", "class", "--folds", "3",
+                   "--methods", "nan-forest", *more)  # fmt: skip
+        found = json.loads(done.stdout)
+        assert len(found["input"]["warned"]) == (0 if more else 1)
+        scores.append(found["methods"][0]["accuracy"]["value"])
+    assert scores[0] == scores[1] < scores[2] - 0.1
+
+
+def test_rows_of_the_training_set_are_recognized_when_they_are_classified(tmp_path):
+    table = Table.from_columns(labelled())
+    write_table(table, tmp_path / "stars.parquet")
+    run("train", tmp_path / "stars.parquet", "--features", "a,b,c", *SMALL,
+        "-o", tmp_path / "m.skyfill")  # fmt: skip
+    new = Table.from_columns(labelled(40, seed=1))
+    both = Table(pa.concat_tables([table.arrow.slice(0, 30), new.arrow]))
+    write_table(both.drop(["class"]), tmp_path / "field.csv")
+    done = run("classify", tmp_path / "m.skyfill", tmp_path / "field.csv", "--json",
+               "-o", tmp_path / "out.parquet")  # fmt: skip
+    (warning,) = said(done)["warned"]
+    assert warning.startswith("30 of 70 rows are in the training set")
+    known = read_table(tmp_path / "out.parquet").column("trained_on").to_pylist()
+    assert known == [True] * 30 + [False] * 40

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
 
 from skyfill.classify.ensemble import METHODS, Training, fit_scorer, recipes_for
 from skyfill.classify.prior import as_prior, estimate_prior, shift_prior
@@ -122,7 +128,15 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any, *, lower: Any = None, upper: Any = None, errors: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        errors: Any = None,
+        groups: Any = None,
     ) -> Self:
         """Learn features and classes.
 
@@ -131,7 +145,13 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array of shape (n, p), or a table
             NaN, null and masked cells are gaps; every column needs at least one value.
         y : array of shape (n,)
-            Class labels; rows whose label is None, NaN or blank are used by the imputer only.
+            Class labels; rows whose label is None, NaN, masked or blank are used by the imputer
+            only.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows for trees and calibration; a row that weighs 0 is used by the
+            imputer only, to which all rows are equal.
+        groups : array of shape (n,), optional
+            Rows of one object have the same value. They are never on both sides of a fold.
         lower, upper, errors : arrays of shape (n, p), optional
             Limits of missing values and errors of seen ones, as in `NetworkImputer.fit`. Trees
             see a limit as a gap; what is filled there respects it.
@@ -140,8 +160,16 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         numbers = validated(self, X, reset=True)
         check_learnable(numbers, getattr(self, "feature_names_in_", None))
         labels = self._labels(y, numbers)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, numbers, ensure_non_negative=True)
+            labels, weights = _weighed(labels, weights)
         rng = as_generator(self.random_state)
-        training = self._training(labels, rng)
+        training = replace(
+            self._training(labels, rng),
+            groups=None if groups is None else _codes(groups, numbers)[labels.known],
+            weights=weights,
+        )
         self.classes_ = labels.classes
         cells = Cells(numbers, lower, upper, errors)
         self.imputer_ = self._fit_imputer(X, rng, lower=lower, upper=upper, errors=errors)
@@ -233,6 +261,25 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         prior = as_prior(self.prior, labels.classes) if shifted else None
         recipes = recipes_for(self.method, self.views)
         return Training(recipes, growth, 0 if plain else self.n_folds, prior)
+
+
+def _weighed(labels: Labels, weights: Array) -> tuple[Labels, Array]:
+    """Take the labels of rows without weight away; return the weights of the others.
+
+    A class none of whose rows has weight is no class.
+    """
+    known = labels.known.copy()
+    known[known] = weights[labels.known] > 0
+    words = np.full(len(known), None, dtype=object)
+    words[labels.known] = labels.classes[labels.codes]
+    words[~known] = None
+    left = read_labels(words)
+    return left, weights[left.known]
+
+
+def _codes(groups: Any, numbers: Array) -> NDArray[np.intp]:
+    check_consistent_length(numbers, groups)
+    return np.asarray(np.unique(np.asarray(groups), return_inverse=True)[1].ravel())
 
 
 def _class_weights(wish: Any, labels: Labels) -> dict[int, float] | None:

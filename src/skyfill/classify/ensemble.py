@@ -77,12 +77,18 @@ class Training:
         Folds for the calibration; 0 for none.
     prior : array of shape (classes,), optional
         Shares of the classes in the field.
+    groups : int array of shape (labelled rows,), optional
+        Rows of one object have the same number, and are in one fold.
+    weights : array of shape (labelled rows,), optional
+        Of the rows, besides those of their classes.
     """
 
     recipes: tuple[Recipe, ...]
     growth: Growth
     n_folds: int
     prior: Array | None = None
+    groups: Codes | None = None
+    weights: Array | None = None
 
 
 class Fitted(NamedTuple):
@@ -119,9 +125,10 @@ def fit_scorer(
     y, cells = labels.codes, as_cells(X)
     views, contrasts = _views(network, cells.take(labels.known), training.recipes)
     none = np.full(len(y), -1)
-    fold = deal_folds(y, training.n_folds, rng) if training.n_folds else none
-    grown = grow(views, y, training.recipes, growth=training.growth, fold=fold)
-    weights = row_weights(y, training.growth.class_weight)
+    fold = deal_folds(y, training.n_folds, rng, training.groups) if training.n_folds else none
+    given = training.weights
+    grown = grow(views, y, training.recipes, growth=training.growth, fold=fold, weights=given)
+    weights = row_weights(y, training.growth.class_weight, given=given)
     shares = np.bincount(y, weights) / weights.sum()
     inside = fold >= 0
     calibration = _calibrate(grown.out_of_fold[inside], y[inside], weights[inside], rng)
@@ -170,6 +177,7 @@ def grow(
     *,
     growth: Growth,
     fold: Codes,
+    weights: Array | None = None,
 ) -> Grown:
     """Grow every recipe on all rows, and again without each fold to classify that fold.
 
@@ -181,7 +189,9 @@ def grow(
     def work(i: int) -> FlatForest:
         (view, kind, _), k = jobs[i]
         rows = (fold != k) | (k < 0)
-        return grow_trees(kind, views[view][rows], y[rows], replace(growth, seed=int(seeds[i])))
+        given = None if weights is None else weights[rows]
+        mine = replace(growth, seed=int(seeds[i]), weights=given)
+        return grow_trees(kind, views[view][rows], y[rows], mine)
 
     with one_blas_thread():
         forests = map_threads(work, list(range(len(jobs))))

@@ -32,13 +32,14 @@ MOST_BINS = 255
 
 @dataclass(frozen=True)
 class Growth:
-    """How trees grow: trees of a forest, rounds of a boosting, columns per split, class weights."""
+    """How trees grow: trees of a forest, rounds of a boosting, columns per split, weights."""
 
     n_trees: int
     n_rounds: int
     max_features: Any = "sqrt"
     class_weight: Mapping[int, float] | None = None
     seed: int = 0
+    weights: Array | None = None  # of the rows
 
 
 def grow_trees(kind: str, table: Array, y: Codes, growth: Growth) -> FlatForest:
@@ -57,7 +58,7 @@ def _grow_forest(kind: str, table: Array, y: Codes, growth: Growth) -> FlatFores
         class_weight=growth.class_weight,
         random_state=growth.seed,
     )
-    return flatten_forest(forest.fit(table, y))
+    return flatten_forest(forest.fit(table, y, growth.weights))
 
 
 def _grow_boosting(table: Array, y: Codes, growth: Growth) -> FlatForest:
@@ -74,23 +75,29 @@ def _grow_boosting(table: Array, y: Codes, growth: Growth) -> FlatForest:
         early_stopping=False,
         random_state=growth.seed,
     )
-    weights = row_weights(y, growth.class_weight, RARENESS)
+    weights = row_weights(y, growth.class_weight, RARENESS, growth.weights)
     return bins.restore(flatten_boosting(boosting.fit(bins.codes(table), y, weights)))
 
 
 def row_weights(
-    y: Codes, class_weight: Mapping[int, float] | None = None, rareness: float = 0.0
+    y: Codes,
+    class_weight: Mapping[int, float] | None = None,
+    rareness: float = 0.0,
+    given: Array | None = None,
 ) -> Array:
     """Return the weight of each row, 1 on average: that of its class, larger for rare classes.
+
+    Weights of the rows themselves multiply these.
 
     Examples
     --------
     >>> row_weights(np.array([0, 0, 0, 0, 1]), rareness=0.5).round(2)
     array([0.83, 0.83, 0.83, 0.83, 1.67])
     """
-    counts = np.bincount(y)
-    given = [1.0 if class_weight is None else class_weight[c] for c in range(len(counts))]
-    weights = (np.array(given) / np.maximum(counts, 1) ** rareness)[y]
+    counts = np.bincount(y, given)
+    of_classes = [1.0 if class_weight is None else class_weight[c] for c in range(len(counts))]
+    rare = np.where(counts > 0, counts, 1.0) ** rareness
+    weights = (np.array(of_classes) / rare)[y] * (1.0 if given is None else given)
     return np.asarray(weights / weights.mean())
 
 

@@ -91,11 +91,14 @@ def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:
     return np.array(values.tolist() if len(kinds) == 1 else [str(value) for value in values])
 
 
-def deal_folds(codes: Codes, n_folds: int, rng: np.random.Generator) -> Codes:
+def deal_folds(
+    codes: Codes, n_folds: int, rng: np.random.Generator, groups: Codes | None = None
+) -> Codes:
     """Deal the rows of each class to folds in turn, in random order.
 
     Folds differ by at most one row, also within each class. The only row of a class is in no fold
-    (-1): it is always learned from.
+    (-1): it is always learned from. Rows of one group are in one fold; then all this holds for
+    groups, whose class is that of their first row.
 
     Examples
     --------
@@ -103,6 +106,9 @@ def deal_folds(codes: Codes, n_folds: int, rng: np.random.Generator) -> Codes:
     >>> np.bincount(fold).tolist(), np.bincount(fold[6:]).tolist()
     ([5, 5], [2, 2])
     """
+    if groups is not None:
+        _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+        return deal_folds(codes[first], n_folds, rng)[group.ravel()]
     fold = np.full(len(codes), -1, np.intp)
     dealt = 0
     for c in np.unique(codes):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from skyfill.catalog import Schema, Table
     from skyfill.catalog.sentinels import Suspect
+    from skyfill.classify.repeats import Groups
     from skyfill.model import Model
     from skyfill.scale import Source
 
@@ -62,6 +63,21 @@ def check_training(table: Table, names: Sequence[str], rules: Schema) -> None:
 
     for name, suspects in find_undeclared(table, names, rules).items():
         _warn_of_suspects(name, suspects)
+
+
+def check_repeats(table: Table, names: Sequence[str], column: str | None) -> Groups:
+    """Find rows of one object, by the column that the user names; otherwise warn of any."""
+    from skyfill.classify.repeats import find_groups
+
+    groups = find_groups(table, names, column)
+    if groups.n_repeated and column is None:
+        by = f"the same {groups.column}, or " if groups.column else ""
+        warn(
+            f"{groups.n_repeated} rows repeat an object ({by}equal values of all features): folds "
+            "keep its rows together, and it counts once for each of them; drop the repeated rows, "
+            "or name the column that tells objects apart (--group COLUMN)"
+        )
+    return groups
 
 
 def check_values(values: NDArray[np.float64]) -> None:

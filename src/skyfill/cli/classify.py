@@ -9,7 +9,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.applying import Application, open_application, takes_model, takes_run
-from skyfill.cli.terminal import note, write_json
+from skyfill.cli.terminal import note, warn, write_json
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -82,11 +82,19 @@ def _count(table: Table, prefix: str) -> Mapping[str, int]:
 
 
 def _report(done: Done, model: Model, options: dict[str, Any]) -> None:
-    outliers = done.counts.get("outliers", 0)
+    from skyfill.model.results import TRAINED_ON
+
+    outliers, known = done.counts.get("outliers", 0), done.counts.get(TRAINED_ON, 0)
+    if known:
+        warn(
+            f"{known} of {done.rows} rows are in the training set (marked in the column "
+            f"{options['prefix']}{TRAINED_ON}): the model knew their classes, so that they say "
+            "nothing about how well it classifies; see skyfill evaluate --label"
+        )
     classes = model.scorer.classes if model.scorer else ()
     found = {name: done.counts.get(f"class.{name}", 0) for name in classes}
     if options["as_json"]:
-        facts = {"rows": done.rows, "classes": found, "outliers": outliers}
+        facts = {"rows": done.rows, "classes": found, "outliers": outliers, "trained_on": known}
         write_json({**facts, "model": model.identifier})
     words = ", ".join(f"{count} {name}" for name, count in found.items() if count)
     note(

@@ -12,7 +12,7 @@ import click
 import numpy as np
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import check_training, mention_rules
+from skyfill.cli.checks import check_repeats, check_training, mention_rules
 from skyfill.cli.terminal import note, progress_bar, write_json
 from skyfill.errors import CatalogError, DataError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from skyfill.catalog import Table
+    from skyfill.classify.repeats import Groups
     from skyfill.evaluate import ClassComparison
 
 FILLING = "mean,mixture,knn,missforest,paper,skyfill"
@@ -68,6 +69,7 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 )
 @shared.feature_option("--columns", "columns")
 @click.option("--log", "logs", multiple=True, metavar="COLUMN", help="Take log10 of a column.")
+@shared.group()
 @shared.schema()
 @shared.seed()
 @shared.as_json("all scores")
@@ -91,14 +93,17 @@ def command(**options: Any) -> None:
         raise CatalogError(f"{options['catalog']}: has no rows, so there is nothing to compare")
     names = _features(table, options)
     check_training(table, names, rules)
+    groups = check_repeats(table, names, options["group"])
     numbers = _logarithms(table.select(names), options["logs"])
     if options["label"]:
-        _compare_classifiers(numbers, table.column(options["label"]).to_pylist(), options)
+        _compare_classifiers(numbers, table.column(options["label"]).to_pylist(), groups, options)
     else:
-        _compare_imputers(numbers, table, options)
+        _compare_imputers(numbers, table, groups, options)
 
 
-def _compare_imputers(numbers: Table, table: Table, options: Mapping[str, Any]) -> None:
+def _compare_imputers(
+    numbers: Table, table: Table, groups: Groups, options: Mapping[str, Any]
+) -> None:
     from skyfill.evaluate import compare_imputers, imputers
     from skyfill.evaluate.score_figures import draw_comparison
 
@@ -114,13 +119,16 @@ def _compare_imputers(numbers: Table, table: Table, options: Mapping[str, Any]) 
             repeats=repeats,
             rng=options["seed"],
             progress=progress,
+            groups=groups.codes if groups.n_repeated else None,
         )
     tables = [found.table(score) for score in SCORES]
     _write(options, found.to_dict(), tables, partial(draw_comparison, found))
     note(f"{len(table)} rows, {len(names)} columns, {len(methods)} methods, {repeats} repeats")
 
 
-def _compare_classifiers(numbers: Table, labels: Sequence[Any], options: Mapping[str, Any]) -> None:
+def _compare_classifiers(
+    numbers: Table, labels: Sequence[Any], groups: Groups, options: Mapping[str, Any]
+) -> None:
     from skyfill.evaluate import classifiers, cross_validate, survey_columns, without_surveys
     from skyfill.evaluate.score_figures import draw_classification
 
@@ -133,6 +141,7 @@ def _compare_classifiers(numbers: Table, labels: Sequence[Any], options: Mapping
     parts: dict[str, ClassComparison] = {}
     with _progress(len(methods) * folds * repeats * (2 if columns else 1)) as progress:
         how = {"folds": folds, "repeats": repeats, "rng": options["seed"], "progress": progress}
+        how["groups"] = groups.codes if groups.n_repeated else None
         found = cross_validate(X, labels, methods, **how)
         if columns:
             parts = without_surveys(X, labels, methods, columns=columns, found=found, **how)

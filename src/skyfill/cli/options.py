@@ -139,6 +139,13 @@ def surveys(flag: str, help_text: str) -> Option[Any]:
     return click.option(flag, multiple=True, metavar="NAME[=COLUMN,...]", help=text)
 
 
+def group() -> Option[Any]:
+    """Name the column that tells objects apart: --group."""
+    text = "Rows with the same value there are of one object, and never on both sides of a fold."
+    default = "  [default: an identifier, or rows with equal values]"
+    return click.option("--group", metavar="COLUMN", help=text + default)
+
+
 def uncertainties(command: Any) -> Any:
     """Choose what is used besides values: --limits and --errors."""
     errors = click.option(

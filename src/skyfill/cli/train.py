@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import check_training, mention_rules
+from skyfill.cli.checks import check_repeats, check_training, mention_rules
 from skyfill.cli.terminal import cells_line, note, stages, warn, write_json
 from skyfill.cli.train_large import out_of_core, resume
 from skyfill.cli.train_network import settle_network, which_network, words_of_network
@@ -40,6 +40,7 @@ FITS, CLASS_FITS = 8, 3
 @click.option(
     "--label", metavar="COLUMN", help="Column of the classes: the model can then classify."
 )
+@shared.group()
 @shared.schema()
 @shared.text()
 @click.option("--components", metavar="N|auto", default="auto", show_default=True)
@@ -190,8 +191,12 @@ def _learn_features(table: Table, names: tuple[str, ...], options: dict[str, Any
 
 
 def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]) -> Learned:
+    from skyfill.classify.training_set import check_class_features
     from skyfill.model import train_classifier
 
+    force = shared.words_of(options["force"])
+    check_class_features(table, names, options["label"], force)
+    check_repeats(table, names, options["group"])
     model, fitted = train_classifier(
         table,
         names,
@@ -202,6 +207,7 @@ def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]
         limits=options["limits"],
         errors=options["errors"],
         rules=options["rules"],
+        group=options["group"],
     )
     plan, labels = fitted.imputer_.plan_, table.column(options["label"])
     counts = Counter(str(label).strip() for label in labels.to_pylist() if label is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ def cross_validate(
     repeats: int = 1,
     rng: int | np.random.Generator = 0,
     progress: Progress | None = None,
+    groups: NDArray[np.intp] | None = None,
 ) -> ClassComparison:
     """Let every method classify each object after training on the other folds.
 
@@ -47,6 +49,8 @@ def cross_validate(
         The same seed gives the same folds for any methods.
     progress : callable, optional
         Called with the number of fits done, of all fits, and the name of the method.
+    groups : int array of shape (n,), optional
+        Rows with the same number are of one object, and in one fold.
 
     Returns
     -------
@@ -66,7 +70,8 @@ def cross_validate(
     check_comparison(methods, repeats)
     _check_labels(labels, len(numbers), folds)
     seed = int(np.random.default_rng(rng).integers(2**31))
-    objects = _Objects(numbers, labels)
+    objects = _Objects(numbers, labels, groups)
+    _check_groups(objects)
     begin = counted(progress, len(methods) * repeats * folds)
     runs = []
     for name, factory in methods.items():
@@ -87,12 +92,14 @@ class _Objects(NamedTuple):
 
     X: Array
     labels: Labels
+    groups: NDArray[np.intp] | None = None
 
     def folds(self, n_folds: int, seed: list[int]) -> list[Mask]:
         """Deal the labelled objects to folds; mark those of each."""
         fold = np.full(len(self.X), -1)
         rng = np.random.default_rng(seed)
-        fold[self.labels.known] = deal_folds(self.labels.codes, n_folds, rng)
+        mine = None if self.groups is None else self.groups[self.labels.known]
+        fold[self.labels.known] = deal_folds(self.labels.codes, n_folds, rng, mine)
         return [fold == k for k in range(n_folds)]
 
     def classify(self, factory: Factory, test: Mask, seed: int) -> tuple[Array, Array]:
@@ -100,11 +107,16 @@ class _Objects(NamedTuple):
         model = seeded(factory(), seed)
         train = ~test if getattr(model, "learns_unlabeled", False) else ~test & self.labels.known
         start = time.perf_counter()
-        model.fit(self.X[train], self._words(train))
+        model.fit(self.X[train], self._words(train), **self._grouped(model, train))
         fitted = time.perf_counter()
         p = np.asarray(model.predict_proba(self.X[test]))
         done = time.perf_counter()
         return self._aligned(p, model), np.array([fitted - start, done - fitted])
+
+    def _grouped(self, model: Any, rows: Mask) -> dict[str, Any]:
+        """Give groups to methods that know them; their own folds must not divide an object."""
+        takes = "groups" in inspect.signature(model.fit).parameters
+        return {"groups": self.groups[rows]} if takes and self.groups is not None else {}
 
     def _words(self, rows: Mask) -> NDArray[Any]:
         words = np.full(len(self.X), None, dtype=object)
@@ -133,6 +145,20 @@ def _check_labels(labels: Labels, n_rows: int, folds: int) -> None:
     n = len(labels.codes)
     if not 2 <= folds <= n:
         raise DataError(f"{folds} folds for {n} labelled objects; choose 2 to {n}")
+
+
+def _check_groups(objects: _Objects) -> None:
+    """Refuse classes of a single object: nothing could be learned about them without it."""
+    labels = objects.labels
+    if objects.groups is None:
+        return
+    pairs = np.unique(np.stack([labels.codes, objects.groups[labels.known]]), axis=1)
+    alone = labels.classes[np.flatnonzero(np.bincount(pairs[0]) < 2)]
+    if len(alone):
+        raise DataError(
+            f"class {', '.join(map(repr, map(str, alone)))}: all rows are of one object; merge the "
+            "class with another or drop it"
+        )
 
 
 def without_surveys(

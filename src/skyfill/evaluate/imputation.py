@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skyfill.errors import DataError
 from skyfill.evaluate.fill_comparison import Comparison, Example, Score
@@ -35,7 +36,7 @@ N_EXAMPLES = 500
 Masker = Callable[..., Hidden]
 
 
-def compare_imputers(
+def compare_imputers(  # noqa: PLR0913 - every choice of a comparison
     X: Any,
     methods: Mapping[str, Factory],
     *,
@@ -45,6 +46,7 @@ def compare_imputers(
     train_fraction: float = 0.5,
     rng: int | np.random.Generator = 0,
     progress: Progress | None = None,
+    groups: NDArray[np.intp] | None = None,
 ) -> Comparison:
     """Train imputers on one part of a table and score how they fill hidden cells of the other.
 
@@ -73,6 +75,8 @@ def compare_imputers(
         The same seed gives the same splits and masks for any methods.
     progress : callable, optional
         Called with the number of runs done, of all runs, and the name of the method.
+    groups : int array of shape (n,), optional
+        Rows with the same number are of one object, and in one part.
 
     Returns
     -------
@@ -99,6 +103,7 @@ def compare_imputers(
         hide=_masker(mask),
         n_train=round(train_fraction * len(numbers)),
         seed=int(np.random.default_rng(rng).integers(2**31)),
+        groups=groups,
     )
     plan = [(rate, repeat, name) for repeat in range(repeats) for rate in rates for name in methods]
     found, begin = [], counted(progress, len(plan))
@@ -130,15 +135,28 @@ class Design:
     hide: Masker
     n_train: int
     seed: int
+    groups: NDArray[np.intp] | None = None
 
     def trial(self, rate: float, repeat: int) -> Trial:
         """Split the rows and hide cells of both parts."""
-        order = np.random.default_rng([self.seed, repeat]).permutation(len(self.X))
+        learned, judged = self._split(repeat)
         rng = np.random.default_rng([self.seed, repeat, round(rate * 1e6)])
-        train = self.hide(self.X[order[: self.n_train]], rate=rate, rng=rng)
+        train = self.hide(self.X[learned], rate=rate, rng=rng)
         check_learnable(train.X, self.names)
-        true = self.X[order[self.n_train :]]
+        true = self.X[judged]
         return Trial(rate, repeat, self.names, train, self.hide(true, rate=rate, rng=rng), true)
+
+    def _split(self, repeat: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Deal the rows to two parts, of which none divides a group."""
+        rng, n = np.random.default_rng([self.seed, repeat]), self.n_train
+        if self.groups is None:
+            order = rng.permutation(len(self.X))
+            return order[:n], order[n:]
+        codes = np.unique(self.groups, return_inverse=True)[1].ravel()
+        place = rng.permutation(int(codes.max()) + 1)[codes]
+        order = np.argsort(place, kind="stable")
+        n = int(np.searchsorted(place[order], place[order[n - 1]], side="right"))
+        return order[:n], order[n:]
 
 
 def _run(factory: Factory, trial: Trial, name: str) -> Score:

@@ -16,6 +16,7 @@ from skyfill.errors import CatalogError, ModelError
 from skyfill.model import results
 from skyfill.model.cells import cells_of
 from skyfill.model.pipeline import Model
+from skyfill.model.recognition import are_known
 from skyfill.network import Cells
 
 Array = NDArray[np.float64]
@@ -67,18 +68,26 @@ def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Ta
     -------
     Table
         The columns of the input, ``class`` (the most probable one), ``p_<class>`` for each class,
-        ``entropy`` (bits), ``gap_share``, ``outlier`` and ``outlier_score``. A column of the input
-        that has one of these names is refused, unless an earlier run wrote it.
+        ``entropy`` (bits), ``gap_share``, ``outlier`` and ``outlier_score``; ``trained_on`` marks
+        rows of the training set. A column of the input that has one of these names is refused,
+        unless an earlier run wrote it.
     """
     how, scorer = how or Scoring(), scorer_of(model)
-    check_results(table, scorer, how.prefix)
+    check_results(table, scorer, how.prefix, _more_results(model))
     if how.prior is not None:
         scorer = replace(scorer, prior=np.array(how.prior))
     cells, _, absent = cells_of(model, table)
     found = _score(scorer.without([model.names.index(name) for name in absent]), cells, how)
-    for name, values in _result_columns(scorer, found).items():
+    columns = _result_columns(scorer, found)
+    if model.trained_on is not None:
+        columns[results.TRAINED_ON] = pa.array(are_known(cells.values, model.trained_on))
+    for name, values in columns.items():
         table = table.with_column(how.prefix + name, values, results.result_info(name))
     return table
+
+
+def _more_results(model: Model) -> list[str]:
+    return [] if model.trained_on is None else [results.TRAINED_ON]
 
 
 def check_results(table: Table, scorer: Scorer, prefix: str = "", more: Sequence[str] = ()) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog.file_io import open_atomic
 from skyfill.errors import ModelError
-from skyfill.model.pipeline import FORMAT, TREES, Model, arrays_of, facts_of
+from skyfill.model.pipeline import FORMAT, TRAINED_ON, TREES, Model, arrays_of, facts_of
 from skyfill.model.rebuilding import rebuild
 
 FACTS, ARRAYS = "model.json", "arrays.safetensors"
@@ -89,7 +89,7 @@ def _load_arrays(data: bytes) -> dict[str, NDArray[Any]]:
 
     arrays: dict[str, NDArray[Any]] = load(data)
     for name, array in arrays.items():
-        if name.startswith(TREES):  # FlatForest checks them
+        if name.startswith(TREES) or name == TRAINED_ON:  # checked where they are used
             continue
         if array.dtype != np.float64 or not np.isfinite(array).all():
             raise ValueError(f"array {name!r} must hold finite float64 numbers")

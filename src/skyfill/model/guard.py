@@ -13,8 +13,9 @@ from skyfill.model.cells import features_of
 from skyfill.model.pipeline import Model
 from skyfill.network.mixture.margin import Identity, Margin
 
-# More values than this share outside the range seen in training are worth a warning.
-NOTABLE_SHARE = 0.01
+# More values than this share outside the range seen in training are worth a warning, and at least
+# so many, or most: new extremes are ordinary in a few rows.
+NOTABLE_SHARE, NOTABLE_COUNT, MOST = 0.01, 5, 0.5
 # Rows of a table in memory that are looked at.
 SAMPLE_ROWS = 1 << 17
 
@@ -40,8 +41,9 @@ def find_outside(model: Model, table: Table) -> list[Outside]:
         seen, ends = column[~np.isnan(column)], seen_range(margin)
         if ends is None or not seen.size:
             continue
-        share = float(np.mean((seen < ends[0]) | (seen > ends[1])))
-        if share > NOTABLE_SHARE:
+        count = int(((seen < ends[0]) | (seen > ends[1])).sum())
+        share = count / seen.size
+        if share > MOST or (share > NOTABLE_SHARE and count >= NOTABLE_COUNT):
             found.append(Outside(name, share, *ends))
     return found
 

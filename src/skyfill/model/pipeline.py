@@ -19,12 +19,15 @@ from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Constant, Identity, Margin
 
 # Files of format 2 hold a scorer, of format 3 limits or errors, of format 4 what was declared about
-# the training table; a model without these keeps the older format, which older versions read.
+# the training table or hashes of its rows; a model without these keeps the older format, which
+# older versions read.
 FORMAT, LIMIT_FORMAT, SCORER_FORMAT, PLAIN_FORMAT = 4, 3, 2, 1
 SIDES = ("lower", "upper")
 # Names of a scorer's arrays, and of its trees, start with these.
 SCORER, TREES = "scorer.", "scorer.forests."
 MARGINS: dict[str, type[Margin]] = {"ranks": Margin, "constant": Constant, "linear": Identity}
+# Name of the hashes of the labelled rows.
+TRAINED_ON = "trained_on"
 # Arrays of the network that hold levels of its posteriors.
 LEVELS = ("calibration", "within_limits")
 # Facts that no result depends on.
@@ -99,6 +102,8 @@ class Model:
     declared : Schema
         What the user declared about the features, their errors and limits in the training table. It
         holds for every table that the model is used on, as far as that does not say otherwise.
+    trained_on : array of uint64, optional
+        Hashes of the labelled rows (`known_rows`), in increasing order.
     """
 
     features: tuple[Feature, ...]
@@ -107,6 +112,7 @@ class Model:
     scorer: Scorer | None = None
     detections: tuple[Detection, ...] = ()
     declared: Schema = Schema()
+    trained_on: NDArray[np.uint64] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -176,7 +182,7 @@ def facts_of(model: Model) -> dict[str, Any]:
 
 
 def _format(model: Model) -> int:
-    if model.declared.rules:
+    if model.declared.rules or model.trained_on is not None:
         return FORMAT
     if model.detections or model.network.within_limits is not None:
         return LIMIT_FORMAT
@@ -200,4 +206,5 @@ def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
             arrays[f"fits.{f}.{name}"] = getattr(fit, name)
     if model.scorer is not None:
         arrays |= {SCORER + name: array for name, array in model.scorer.arrays().items()}
+    arrays[TRAINED_ON] = model.trained_on
     return {name: np.ascontiguousarray(a) for name, a in arrays.items() if a is not None}

@@ -19,6 +19,7 @@ from skyfill.model.pipeline import (
     SCORER,
     SCORER_FORMAT,
     SIDES,
+    TRAINED_ON,
     CellCounts,
     Detection,
     Feature,
@@ -67,7 +68,16 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
         raise ValueError("features and detections do not belong together")
     scorer = _scorer(facts, arrays, network)
     declared = Schema.from_dict(facts.get("declared", {}))
-    return Model(features, network, facts["provenance"], scorer, detections, declared)
+    hashes = _hashes(arrays.get(TRAINED_ON))
+    return Model(features, network, facts["provenance"], scorer, detections, declared, hashes)
+
+
+def _hashes(found: NDArray[Any] | None) -> NDArray[np.uint64] | None:
+    if found is None:
+        return None
+    if found.dtype != np.uint64 or found.ndim != 1 or not (found[1:] > found[:-1]).all():
+        raise ValueError("the hashes of the training set must be whole numbers that rise")
+    return found
 
 
 def _detection(facts: Mapping[str, Any]) -> Detection:

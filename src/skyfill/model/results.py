@@ -15,6 +15,7 @@ from skyfill.catalog import ColumnInfo, Role, Table
 CLASS, OUTLIER = "class", "outlier"
 ENTROPY, GAP_SHARE, OUTLIER_SCORE = "entropy", "gap_share", "outlier_score"
 COUNTERPART_SHARE = "counterpart_share"
+TRAINED_ON = "trained_on"
 # Of a list of candidates.
 RANK, MEMBERSHIP, NEW, IN_LIST = "rank", "probability", "new", "in_"
 EVIDENCE = {"evidence_for": "for", "evidence_against": "against"}
@@ -41,6 +42,9 @@ _INFOS = {
     ),
     OUTLIER: ColumnInfo(
         None, "meta.code.qual", "Whether it is less likely than 99.9 % of the training objects"
+    ),
+    TRAINED_ON: ColumnInfo(
+        None, "meta.code.qual", "Whether the model was trained on it, and so knew its class"
     ),
     OUTLIER_SCORE: ColumnInfo(
         None, "stat.param", "Minus log10 of the share of training objects that are less likely"

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.catalog import Schema, Table
+from skyfill.classify.repeats import find_groups
 from skyfill.classify.training_set import check_class_features, check_features, label_texts
 from skyfill.errors import CatalogError
 from skyfill.model.cells import cells_of, learn_detections
 from skyfill.model.declared import declared_for
 from skyfill.model.pipeline import Feature, Model
 from skyfill.model.rebuilding import LEAST_WIDTH, MAX_VALUE
+from skyfill.model.recognition import known_rows
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
 from skyfill.network.mixture.fit import Plan, climb_mixture
 from skyfill.network.mixture.learn import LearnedMixture
@@ -135,6 +137,7 @@ def train_classifier(
     classifier: Any = None,
     provenance: Mapping[str, Any] | None = None,
     force: Sequence[str] = (),
+    group: str | None = None,
     **how: Any,
 ) -> tuple[Model, Any]:
     """Learn a model that classifies, from columns of a table and a column of labels.
@@ -153,6 +156,9 @@ def train_classifier(
     provenance : mapping, optional
     force : sequence of str
         Columns to take although they would be refused.
+    group : str, optional
+        Rows with the same value there are of one object, and not calibrated on one another; see
+        `find_groups`.
     **how
         `limits`, `errors` and `rules`, as in `train`.
 
@@ -181,9 +187,13 @@ def train_classifier(
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
     bare = untrained(table, names, **how)
     texts = label_texts(table.column(label).to_pylist())
-    fitted.fit(table.select(names), texts, **_known(cells_of(bare, table)[0]))
-    scorer, made = fitted.scorer_, provenance or {}
-    return replace(bare, network=scorer.network, provenance=made, scorer=scorer), fitted
+    cells, groups = cells_of(bare, table)[0], find_groups(table, names, group)
+    more = {"groups": groups.codes} if groups.n_repeated else {}
+    fitted.fit(table.select(names), texts, **_known(cells), **more)
+    scorer = fitted.scorer_
+    hashes = known_rows(cells.values[[text is not None for text in texts]])
+    model = replace(bare, network=scorer.network, provenance=provenance or {}, scorer=scorer)
+    return replace(model, trained_on=hashes), fitted
 
 
 def _known(cells: Cells) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from skyfill.catalog import Table, open_scan, open_writer, read_table
 from skyfill.catalog.table_files import conforming
 from skyfill.errors import CatalogError
-from skyfill.model.results import CLASS, OUTLIER, filled_columns
+from skyfill.model.results import CLASS, OUTLIER, TRAINED_ON, filled_columns
 from skyfill.scale.driver import Output, Run, Task, run_job
 from skyfill.scale.job_folder import Done, JobFolder
 from skyfill.scale.parquet_join import JoinedFile, write_groups
@@ -141,6 +141,10 @@ def count_results(part: Path, columns: pa.Schema, prefix: str = "") -> dict[str,
         for item in pc.value_counts(table.column(best)).to_pylist():
             counts[f"class.{item['values']}"] = item["counts"]
         counts["outliers"] = pc.sum(table.column(outlier)).as_py() or 0
+    known = prefix + TRAINED_ON
+    if known in columns.names and _is_flag(columns, known):
+        table = pq.read_table(part, columns=[known], partitioning=None)
+        counts[TRAINED_ON] = pc.sum(table.column(known)).as_py() or 0
     return dict(counts)
 
 
