@@ -6,7 +6,7 @@ import pytest
 
 from skyfill.catalog import Table
 from skyfill.errors import DataError
-from skyfill.network import learn_mixture
+from skyfill.network import GaussianNetwork, learn_mixture
 from skyfill.report import count_gaps
 from skyfill.report.figures import draw_pair, plot_gaps, plot_network, plot_pair, plot_sky
 from skyfill.report.pair import describe_pair
@@ -31,6 +31,18 @@ def test_the_network_names_every_feature_and_group(model):
     assert set(model.names) <= texts(ax)
     assert [t.get_text() for t in ax.get_legend().get_texts()] == list(GROUPS)
     ax.figure.canvas.draw()
+
+
+def test_a_single_network_is_drawn_with_its_arcs():
+    """Three boxes, two arrows: the wider one is the stronger."""
+    network = GaussianNetwork(
+        ["V", "I", "n"], [[], ["V"], ["V"]], [0, 0, 0], [[], [2.0], [0.1]], [1, 1, 1]
+    )
+    ax = plot_network(network, {"optical": ["V", "I"], "other": ["n"]})
+    assert {"V", "I", "n"} <= texts(ax)
+    arrows = [text.arrow_patch.get_linewidth() for text in ax.texts if text.get_text() == ""]
+    assert len(arrows) == 2
+    assert arrows[0] > 1.5 * arrows[1]
 
 
 def test_bars_of_gaps_are_as_long_as_the_shares(catalog):

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import truncnorm
 
-from skyfill.network import Cells, MixtureNetwork, learn_mixture
+from skyfill.network import Cells, MixtureNetwork, learn_mixture, learn_one_network
 from skyfill.network.mixture.margin import Identity
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.report.page_data import axis_of, export_network, pack, to_script, unpack
@@ -100,12 +100,17 @@ PLANS = {
     "linear": plan(margins=False),
     "gaussian": plan(n_components=1, n_fits=1),
     "arcs": plan(arcs="own"),
+    "one network": {"score": "bic"},
 }
 
 
 @pytest.fixture(scope="module")
 def learn(table):
-    return cache(lambda name: learn_mixture(table, **PLANS[name]).network)
+    def learned(name):
+        how = learn_one_network if name == "one network" else learn_mixture
+        return how(table, **PLANS[name]).network
+
+    return cache(learned)
 
 
 @pytest.mark.parametrize("name", PLANS)
@@ -114,7 +119,7 @@ def test_posteriors_in_the_page_are_those_of_the_library(load, table, learn, nam
 
 
 @pytest.mark.parametrize("kind", ["lower", "upper", "window", "soft", "errors"])
-@pytest.mark.parametrize("name", ["full", "informative", "linear"])
+@pytest.mark.parametrize("name", ["full", "informative", "linear", "one network"])
 def test_limits_and_errors_in_the_page_are_those_of_the_library(load, table, learn, name, kind):
     rng = np.random.default_rng(4)
     rows = some_rows(table, rng)

@@ -37,6 +37,17 @@ from skyfill.cli.terminal import note, write_json
     help="Maximum number of objects on the page; a random sample is taken if there are more.",
 )
 @click.option(
+    "--figures",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Also write figures for a paper: network, pair and gaps (.png).",
+)
+@click.option(
+    "--pair",
+    metavar="KNOWN,FILLED",
+    help="Features of the figure of a joint, a marginal and a conditional distribution.",
+)
+@click.option(
     "--position", metavar="RA:DEC[:UNIT]", help="Position columns of RESULTS; guessed by default."
 )
 @shared.prefix("What stands before the names of the results in RESULTS.")
@@ -84,7 +95,20 @@ def command(context: click.Context, /, **options: Any) -> None:
         json.loads(made.to_json()),
     )
     write_page(report, options["output"])
+    _write_figures(report, options)
     _report(report, options)
+
+
+def _write_figures(report: Any, options: dict[str, Any]) -> None:
+    if not options["figures"]:
+        return
+    from skyfill.report.figure_files import write_figures
+
+    pair = shared.words_of(options["pair"] or "") or None
+    if pair and len(pair) != 2:
+        raise click.BadParameter("name two features: KNOWN,FILLED", param_hint="--pair")
+    for path in write_figures(report, options["figures"], pair):
+        note(f"-> {path}")
 
 
 def _report(report: Any, options: dict[str, Any]) -> None:

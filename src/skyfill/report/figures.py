@@ -21,7 +21,7 @@ from skyfill.evaluate.score_figures import (
     style_of,
 )
 from skyfill.model.results import CLASS
-from skyfill.network import MixtureNetwork
+from skyfill.network import GaussianNetwork, MixtureNetwork
 from skyfill.report.gaps import REASONS, GapCounts
 from skyfill.report.network_drawing import FILLS, HEIGHT, WIDTH, node_widths, place_nodes
 from skyfill.report.network_summary import summarize_network
@@ -48,7 +48,7 @@ REASON_COLORS = ("#0072B2", "#4D4D4D", "#E69F00", "#D55E00", "#CC79A7")
 
 
 def plot_network(
-    network: MixtureNetwork,
+    network: MixtureNetwork | GaussianNetwork,
     groups: Mapping[str, Sequence[str]] | None = None,
     *,
     ax: Axes | None = None,
@@ -57,8 +57,9 @@ def plot_network(
 
     Parameters
     ----------
-    network : MixtureNetwork
-        Summarized by one network, see `summarize_network`.
+    network : MixtureNetwork or GaussianNetwork
+        A mixture is summarized by one network, see `summarize_network`. The width of an arc is the
+        share of bootstrap samples that have it, where the network knows it.
     groups : mapping of str to sequences of str, optional
         Features that belong together, such as those of one survey.
     ax : matplotlib Axes, optional

@@ -6,15 +6,13 @@ nothing of drawings; in a notebook, `import skyfill` imports this module.
 
 from __future__ import annotations
 
-import numpy as np
-
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.report.network_drawing import draw_svg
 from skyfill.report.network_summary import summarize_network
 
 
-def gaussian_html(network: GaussianNetwork) -> str:
+def gaussian_html(network: GaussianNetwork | MixtureNetwork) -> str:
     """Draw a network; an arrow is as wide as the child moves, in its own spread.
 
     Examples
@@ -23,22 +21,16 @@ def gaussian_html(network: GaussianNetwork) -> str:
     >>> "2 features, 1 arcs" in gaussian_html(net)
     True
     """
-    sd = np.sqrt(np.diag(network.joint().cov))
-    strength = {
-        (network.names[k], network.names[j]): float(abs(weight) * sd[k] / sd[j])
-        for j, (family, weights) in enumerate(zip(network.parents, network.weights, strict=True))
-        for k, weight in zip(family, weights, strict=True)
-    }
-    line = f"Gaussian network: {len(network)} features, {len(strength)} arcs"
-    return _with_line(draw_svg(network.names, strength), line)
+    summary = summarize_network(network)
+    line = f"Gaussian network: {len(network)} features, {len(summary.arcs)} arcs"
+    return _with_line(draw_svg(network.names, summary.arcs), line)
 
 
 def mixture_html(network: MixtureNetwork) -> str:
     """Draw the one network that describes a mixture best, or the one that there is."""
     summary = summarize_network(network)
     if summary.is_one:
-        line = f"Gaussian network: {len(network)} features, {len(summary.arcs)} arcs"
-        return _with_line(draw_svg(summary.names, summary.arcs), line)
+        return gaussian_html(network)
     sizes = ", ".join(map(str, network.n_components))
     line = (
         f"Mixture of networks: {len(network)} features, {len(network.fits)} fits of {sizes} "

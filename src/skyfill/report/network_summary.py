@@ -13,6 +13,7 @@ import numpy as np
 from skyfill.network._array import Array
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.single.bic import bic_search
+from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.graph import Parents
 from skyfill.network.single.parameters import regress
 
@@ -73,7 +74,7 @@ class Summary:
     is_stability: bool = False
 
 
-def summarize_network(network: MixtureNetwork) -> Summary:
+def summarize_network(network: MixtureNetwork | GaussianNetwork) -> Summary:
     """Describe a mixture by one network; one network by itself.
 
     Examples
@@ -86,6 +87,8 @@ def summarize_network(network: MixtureNetwork) -> Summary:
     >>> len(summarize_network(network).arcs)
     1
     """
+    if isinstance(network, GaussianNetwork):
+        return _summarize_one(network)
     cov = pooled_cov(network)
     learned = {arc: share for arc, share in network.arcs().items() if share >= LEAST_SHARE}
     graph = network.graph
@@ -94,11 +97,7 @@ def summarize_network(network: MixtureNetwork) -> Summary:
     regressions = tuple(
         _regression(network.names, cov, child, family) for child, family in enumerate(graph)
     )
-    strength = {
-        (parent, each.child): min(abs(weight), 1.0)
-        for each in regressions
-        for parent, weight in zip(each.parents, each.weights, strict=True)
-    }
+    strength = _sizes(regressions)
     if network.graph is not None:
         shares = network.strength
         if shares is not None:
@@ -107,6 +106,27 @@ def summarize_network(network: MixtureNetwork) -> Summary:
         kind = {"is_learned": True, "is_one": True, "is_stability": shares is not None}
         return Summary(network.names, strength, regressions, **kind)
     return Summary(network.names, learned or strength, regressions, bool(learned))
+
+
+def _summarize_one(network: GaussianNetwork) -> Summary:
+    """Describe a network by its regressions, all columns in their standard deviations."""
+    cov = network.joint().cov
+    sd = np.sqrt(np.diag(cov))
+    cov = cov / np.outer(sd, sd)
+    regressions = tuple(
+        _regression(network.names, cov, child, family)
+        for child, family in enumerate(network.parents)
+    )
+    return Summary(network.names, _sizes(regressions), regressions, is_learned=True, is_one=True)
+
+
+def _sizes(regressions: tuple[FeatureRegression, ...]) -> dict[tuple[str, str], float]:
+    """Sizes of coefficients, at most 1."""
+    return {
+        (parent, each.child): min(abs(weight), 1.0)
+        for each in regressions
+        for parent, weight in zip(each.parents, each.weights, strict=True)
+    }
 
 
 def pooled_cov(network: MixtureNetwork) -> Array:

@@ -110,7 +110,7 @@ def export_report(report: Report) -> dict[str, Any]:
         "groups": [{"name": name, "members": members} for name, members in groups.items()],
         "engine": export_network(model.network),
         "graph": _graph(summarize_network(model.network), model.network),
-        "pair": _typical_pair(model, groups),
+        "pair": typical_pair(model, groups),
         "gaps": _gaps(results),
         "objects": export_objects(results, model) if results else None,
         "importance": _importance(report),
@@ -163,7 +163,7 @@ def _graph(summary: Summary, network: MixtureNetwork) -> dict[str, Any]:
     }
 
 
-def _typical_pair(model: Model, groups: Groups) -> tuple[int, int]:
+def typical_pair(model: Model, groups: Groups) -> tuple[int, int]:
     """Choose two features that depend on each other, of two groups, and are not nearly equal."""
     cov = pooled_cov(model.network)
     sd = np.sqrt(np.diag(cov))
