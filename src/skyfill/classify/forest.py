@@ -6,20 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skyfill.classify.bodies import walk_trees
 from skyfill.classify.forest_layout import Packed, Trees, pack_trees
+from skyfill.device import Device, gpu_for, in_batches
 from skyfill.errors import DataError
 from skyfill.threads import map_rows
 
 Arrays = Mapping[str, NDArray[Any]]
+# Copies of trees on devices, kept as long as the trees.
+_COPIES: WeakKeyDictionary[Trees, dict[str, tuple[Any, ...]]] = WeakKeyDictionary()
 KINDS = ("mean", "boost")
 MAX_NODES = 1 << 26
 MAX_FEATURES = 1 << 14
 MAX_CLASSES = 1 << 12
 MAX_SCORE = 1e9
+# Rows times trees that take longer on the cores of this machine than on a GPU; rows at once there.
+WORTH_A_GPU, ROWS_AT_ONCE = 1_000_000, 1 << 18
 TYPES = {
     "shape": np.int64,
     "starts": np.int64,
@@ -71,8 +78,30 @@ class FlatForest(Trees):
         def work(rows: slice) -> None:
             packed.add(table[rows], total[rows])
 
-        map_rows(work, len(table))
+        device = gpu_for(len(table) * self.n_trees, WORTH_A_GPU)
+        if device is not None:
+            self._walk(device, table, total)
+        else:
+            map_rows(work, len(table))
         return self._mean(total) if self.kind == "mean" else self._soften(total)
+
+    def _walk(self, device: Device, X: NDArray[np.float64], total: NDArray[np.float64]) -> None:
+        """Add the values of the leaves on a device."""
+        names = ("starts", "feature", "threshold", "missing_left", "target", "values")
+        with device.alone():
+            copies = _COPIES.setdefault(self, {})
+            if device.name not in copies:
+                copies[device.name] = tuple(device.array(getattr(self, name)) for name in names)
+
+            def work(rows: slice) -> None:
+                # Forests compare in single precision.
+                with np.errstate(over="ignore"):
+                    some = X[rows].astype(np.float32 if self.kind == "mean" else np.float64)
+                out = device.empty(total[rows].shape, fill=0)
+                device.run(walk_trees, len(some), device.array(some), *copies[device.name], out)
+                device.host(out, total[rows])
+
+            in_batches(device, len(X), ROWS_AT_ONCE, work)
 
     def _mean(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(total / total.sum(axis=1, keepdims=True))

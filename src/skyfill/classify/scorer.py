@@ -14,14 +14,16 @@ from skyfill.classify.forest import FlatForest
 from skyfill.classify.outlier import OutlierRule, check_rule, range_score
 from skyfill.classify.prior import shift_prior
 from skyfill.classify.views import VIEWS, Array, Facts, gather_facts, width
+from skyfill.device import gpu_for
 from skyfill.errors import DataError
 from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.cells import as_cells
+from skyfill.network.mixture.on_device import WORTH_A_GPU
 
 # Draws of the gaps from which their share of the uncertainty is estimated.
 N_DRAWS = 8
 # Rows at a time, so that their draws and views stay small.
-ROWS_AT_ONCE = 1 << 14
+ROWS_AT_ONCE, ROWS_ON_GPU = 1 << 14, 1 << 17
 # Bounds of what a model file may hold: beyond them probabilities would overflow.
 MIN_SHARE, MAX_SLOPE = 1e-12, 1e6
 
@@ -132,8 +134,9 @@ class Scorer:
     def _gap_share(self, cells: Cells, n_draws: int, rng: np.random.Generator) -> Array:
         """Mutual information of class and gaps, over the entropy of the class."""
         share = np.zeros(len(cells))
-        for start in range(0, len(cells), ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
+        size = ROWS_AT_ONCE if gpu_for(len(cells), WORTH_A_GPU) is None else ROWS_ON_GPU
+        for start in range(0, len(cells), size):
+            rows = slice(start, start + size)
             part = cells.take(rows)
             lost = np.isnan(part.values).any(axis=1)
             if not lost.any():
@@ -155,8 +158,9 @@ class Scorer:
         """Return probabilities; append the log-likelihoods of the rows to `seen`, if given."""
         parts = [np.empty((0, len(self.classes)))]
         views = [member.view for member in self.members]
-        for start in range(0, len(cells), ROWS_AT_ONCE):
-            rows = cells.take(slice(start, start + ROWS_AT_ONCE))
+        size = ROWS_AT_ONCE if gpu_for(len(cells), WORTH_A_GPU) is None else ROWS_ON_GPU
+        for start in range(0, len(cells), size):
+            rows = cells.take(slice(start, start + size))
             facts = gather_facts(self.network, rows, views, likelihood=seen is not None)
             parts.append(self._weigh(facts))
             if seen is not None and facts.seen is not None:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import Schema, Table, open_scan
 from skyfill.catalog.file_io import writing
+from skyfill.device import gpu_for
 from skyfill.model import Model, Refined, refine, train
 from skyfill.model.training import check_range
 from skyfill.network.mixture.margin import Margin, fit_margin, identity_margin
@@ -30,6 +31,7 @@ from skyfill.network.mixture.mixture import (
     expect_mixture,
     split,
 )
+from skyfill.network.mixture.on_device import EM_WORTH_A_GPU, expect_on_device
 from skyfill.network.moments import Moments
 from skyfill.scale.em_steps import Steps
 from skyfill.scale.train_limits import train_with_limits
@@ -40,6 +42,7 @@ Array = NDArray[np.float64]
 SAMPLE_ROWS = 50_000
 # A multiple of the rows that a kernel takes at once, so that sums are bit for bit those of a table.
 BLOCK_ROWS = 64 * ROWS_AT_ONCE
+GPU_BLOCK_ROWS = 1 << 20
 
 
 def train_file(
@@ -164,10 +167,15 @@ def expect_columns(
     columns: ColumnFiles, mixture: Mixture, *, block_rows: int = BLOCK_ROWS
 ) -> Moments:
     """Sum the expected moments of all rows, in their order: the E-step, with a block in memory."""
+    device = gpu_for(columns.n_rows, EM_WORTH_A_GPU)
+    size = block_rows if device is None else max(block_rows, GPU_BLOCK_ROWS)
     blocks = (
-        columns.rows(start, min(start + block_rows, columns.n_rows))
-        for start in range(0, columns.n_rows, block_rows)
+        columns.rows(start, min(start + size, columns.n_rows))
+        for start in range(0, columns.n_rows, size)
     )
+    if device is not None:
+        there = (device.array(rows) for rows in blocks)
+        return reduce(add, (expect_on_device(device, rows, mixture) for rows in there))
     return reduce(add, (moments for rows in blocks for moments in _expect(rows, mixture)))
 
 

@@ -112,3 +112,13 @@ def test_tables_with_limits_stay_on_the_processor():
     expected = model.look(cells).posterior.mean
     with using("emulated"):
         assert np.array_equal(model.look(cells).posterior.mean, expected)
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_draws_use_the_same_random_numbers(name):
+    rng = np.random.default_rng(6)
+    X = table(rng)
+    model = network(rng, X)
+    expected = model.draws(X, 3, 0)
+    with using(name):
+        assert np.allclose(model.draws(X, 3, 0), expected, atol=1e-9, equal_nan=True)

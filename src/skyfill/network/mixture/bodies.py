@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from skyfill.atomic import add_at
-from skyfill.network.mixture.gap_kernels import component_moments
+from skyfill.network.mixture.gap_kernels import choose, component_moments, look_up
 from skyfill.network.mixture.kernels import normalize
 from skyfill.network.mixture.margin import last_below, score_between
 
@@ -181,6 +181,30 @@ def fill_gap(i, room, gaps, first, shares, mean, sd, grids, middle, reach, out, 
     average = sum_one / total
     out[r, j] = middle[j] + reach[j] * average
     spread[r, j] = reach[j] * math.sqrt(max(sum_two / total - average * average, 0.0))
+
+
+@njit
+def draw_row(i, room, Z, order, counts, means, precisions, unit, resp, dice, grids, out):  # type: ignore[no-untyped-def]
+    """Write a joint draw of a row: a component by its responsibility, then its Gaussian.
+
+    `dice` holds uniform numbers, normal ones, and where the normal ones of each row begin. Item i
+    is draw * rows + row.
+    """
+    uniform, normal, own = dice
+    n, p = Z.shape
+    t, r = i // n, i % n
+    count, solved = counts[r], p * (p + 1) // 2
+    if count == 0:
+        return
+    k = np.uint32(choose(resp[r], uniform[t, r]))
+    solve(Z[r], order[r], count, k, means, precisions, unit, room)
+    substitute(count, p, room)
+    invert(count, unit, room)
+    for a in range(count):
+        j, noise = order[r, a], 0.0
+        for h in range(a, count):
+            noise += room[h * (h + 1) // 2 + a] * normal[t, own[r] + h]
+        out[t, r, j] = look_up(grids[j], means[j, k] - room[solved + a] + noise)
 
 
 @njit

@@ -310,9 +310,10 @@ def draw_gaps(X, order, starts, components, resp, mean, first_gap, uniform, norm
 @njit(cache=True, nogil=True, error_model="numpy")
 def choose(resp, uniform):  # type: ignore[no-untyped-def]
     """Index of the component in whose share of the unit interval a number lies."""
-    left = uniform
+    left, best = uniform, 0
     for k in range(resp.size):
         left -= resp[k]
         if left < 0.0:
             return k
-    return np.argmax(resp)
+        best = k if resp[k] > resp[best] else best
+    return best

@@ -290,6 +290,8 @@ class MixtureNetwork:
         """
         cells = as_cells(X, len(self))
         dice = roll(cells, n_draws, np.random.default_rng(rng))
+        if n_draws and (there := self._on_device(cells)) is not None:
+            return there.draws(cells.values, dice[:2], self._grids)
         before = np.concatenate([[0], np.cumsum(np.isnan(cells.values).sum(axis=1))])
         out = np.repeat(cells.values[None], n_draws, axis=0)
 

@@ -146,6 +146,29 @@ class DeviceMixture:
         """Likelihoods and responsibilities of every row."""
         return self._gather(X, responsibilities, fill=False)
 
+    def draws(self, X: Array, dice: tuple[Array, Array], grids: Array) -> Array:
+        """Joint draws of every row's gaps, (draws, n, p); `dice` are uniform and normal numbers."""
+        (uniform, normal), device = dice, self.device
+        out = np.repeat(X[None], len(uniform), axis=0)
+        own = np.concatenate([[0], np.cumsum(np.isnan(X).sum(axis=1))])
+        tables, components = device.array(grids), self.components
+
+        def work(rows: slice) -> None:
+            weighed = self._weigh(device.array(X[rows]))
+            mine = slice(own[rows.start], own[rows.stop])
+            numbers = uniform[:, rows], normal[:, mine], own[rows] - own[rows.start]
+            found = device.array(out[:, rows])
+            given = (*weighed[:3], *components[:2], components.unit, weighed.resp)
+            how = {"room": room_for(X.shape[1]), "dtype": components.dtype}
+            dice = tuple(map(device.array, numbers))
+            n_items = uniform[:, rows].size
+            device.run(bodies.draw_row, n_items, *given, dice, tables, found, **how)
+            out[:, rows] = device.host(found)
+
+        with device.alone():
+            in_batches(device, len(X), max(1, ROWS_AT_ONCE // len(uniform)), work)
+        return out
+
     def _gather(self, X: Array, responsibilities: bool, *, fill: bool) -> dict[str, Array]:
         found = {"loglik": np.empty(len(X)), "seen": np.empty(len(X))}
         if fill:
