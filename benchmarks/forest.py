@@ -37,9 +37,10 @@ def macho(n_rows):
 
 
 def skyfill_scorer(model, threads):
-    from skyfill.classify.sklearn_trees import flatten_boosting, flatten_forest
+    from skyfill.classify.sklearn_trees import flatten_forest
 
-    flat = (flatten_forest if hasattr(model, "estimators_") else flatten_boosting)(model)
+    # A boosting is grown again by skyfill, in the same way but on its own bins.
+    flat = model.ours if hasattr(model, "ours") else flatten_forest(model)
 
     def score(X):
         os.environ["SKYFILL_THREADS"] = str(threads)
@@ -159,6 +160,8 @@ def main():
     options = parser.parse_args()
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
+    from skyfill.classify.boosting import Steps, boost
+
     header("Forests", ["scikit-learn", "numba", "treelite", "onnxruntime"])
     X, y, table = macho(options.rows)
     grown = RandomForestClassifier(options.trees, n_jobs=2, random_state=0).fit(X, y)
@@ -171,6 +174,8 @@ def main():
     leafy = RandomForestClassifier(options.trees, min_samples_leaf=5, n_jobs=2, random_state=0)
     compare("Leaves of at least five rows.", leafy.fit(X, y), table, options.rounds)
     boosting = HistGradientBoostingClassifier(max_iter=100, random_state=0).fit(X, y)
+    steps = Steps(100, 0.1, 31, 20, 0.0)
+    boosting.ours = boost(X, np.unique(y, return_inverse=True)[1], np.ones(len(y)), steps, 0)
     compare("Boosting, 100 steps of eight trees.", boosting, table, options.rounds)
     against_trees(X, y, table, [30, 100, 300, 1000])
 

@@ -6,13 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import (
     ExtraTreesClassifier,
-    HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
 
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.forest_layout import Strike, Walk, _pack_nodes
-from skyfill.classify.sklearn_trees import flatten_boosting, flatten_forest
+from skyfill.classify.sklearn_trees import flatten_forest
 from skyfill.errors import DataError
 
 STUMP = {
@@ -34,13 +33,7 @@ MODELS = {
         10, class_weight="balanced", min_samples_leaf=3, random_state=0
     ),
     "extra trees": lambda: ExtraTreesClassifier(10, random_state=0),
-    "boosting": lambda: HistGradientBoostingClassifier(max_iter=15, random_state=0),
 }
-
-
-def flatten(model):
-    is_boosting = isinstance(model, HistGradientBoostingClassifier)
-    return (flatten_boosting if is_boosting else flatten_forest)(model)
 
 
 def sky(n, rng, *, gaps, n_classes=3):
@@ -78,7 +71,7 @@ def test_probabilities_are_those_of_scikit_learn(name, n_classes, gaps):
     new, _ = sky(1000, rng, gaps=gaps, n_classes=n_classes)
     model = MODELS[name]().fit(X, y)
     for table in (X, 3 * new):
-        flat = flatten(model).predict_proba(table)
+        flat = flatten_forest(model).predict_proba(table)
         np.testing.assert_allclose(flat, model.predict_proba(table), rtol=0, atol=1e-7)
 
 
@@ -105,7 +98,7 @@ def test_a_tree_that_is_one_leaf_gives_its_shares():
 
 def test_the_arrays_give_the_same_forest_again():
     X, y = sky(200, np.random.default_rng(0), gaps=0.1)
-    flat = flatten(MODELS["forest with weights"]().fit(X, y))
+    flat = flatten_forest(MODELS["forest with weights"]().fit(X, y))
     again = FlatForest.from_arrays(flat.arrays())
     assert (again.n_features, again.n_classes, again.kind) == (5, 3, "mean")
     np.testing.assert_array_equal(again.predict_proba(X), flat.predict_proba(X))
@@ -114,7 +107,7 @@ def test_the_arrays_give_the_same_forest_again():
 def test_threads_and_neighbors_do_not_change_a_row(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = sky(200, rng, gaps=0.1)
-    flat = flatten(MODELS["boosting"]().fit(X, y))
+    flat = flatten_forest(MODELS["boosting"]().fit(X, y))
     table, _ = sky(20_001, rng, gaps=0.1)
     monkeypatch.setenv("SKYFILL_THREADS", "1")
     one = flat.predict_proba(table)
@@ -246,10 +239,6 @@ def test_what_cannot_be_flattened_is_refused():
     two = RandomForestClassifier(2).fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="several outputs"):
         flatten_forest(two)
-    X[:, 0] = y
-    words = HistGradientBoostingClassifier(max_iter=2, categorical_features=[0]).fit(X, y)
-    with pytest.raises(ValueError, match="categorical"):
-        flatten_boosting(words)
 
 
 def small_boosting(n_trees, seed, n_cuts=40):

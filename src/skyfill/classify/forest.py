@@ -43,7 +43,7 @@ TYPES = {
 class FlatForest(Trees):
     """Trees that give class probabilities; scoring needs NumPy and Numba only.
 
-    Made by `flatten_forest`, `flatten_boosting` or `from_arrays`; the fields are those of `Trees`.
+    Made by `flatten_forest`, `boost` or `from_arrays`; the fields are those of `Trees`.
 
     Examples
     --------

@@ -1,19 +1,16 @@
-"""Trees grown by scikit-learn and given as flat arrays.
-
-Boosting gets its columns in bins: scikit-learn bins by itself, but with weighted rows it sorts
-every column once per bin, which takes several times as long as growing the trees.
-"""
+"""Trees that classify: forests grown by scikit-learn, and boostings; all as flat arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skyfill.classify.boosting import Steps, boost
 from skyfill.classify.forest import KINDS, TYPES, FlatForest
 from skyfill.classify.forest_kernels import LARGEST, depth_first
 from skyfill.classify.training_set import Codes
@@ -26,8 +23,6 @@ RATE, LEAVES, LEAST_IN_LEAF, RIDGE, COLUMNS, LEAST_COLUMNS = 0.05, 8, 3, 3.0, 0.
 # It learns frequent classes first and rare ones late, so a row weighs one over its class's count to
 # this power: macro F1 improves by 0.01 on MACHO and Chandra, and so does log loss.
 RARENESS = 0.5
-# As many as scikit-learn's boosting distinguishes.
-MOST_BINS = 255
 
 
 @dataclass(frozen=True)
@@ -62,21 +57,10 @@ def _grow_forest(kind: str, table: Array, y: Codes, growth: Growth) -> FlatFores
 
 
 def _grow_boosting(table: Array, y: Codes, growth: Growth) -> FlatForest:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    bins = find_bins(table)
-    boosting = HistGradientBoostingClassifier(
-        learning_rate=RATE,
-        max_iter=growth.n_rounds,
-        max_leaf_nodes=LEAVES,
-        min_samples_leaf=LEAST_IN_LEAF,
-        l2_regularization=RIDGE,
-        max_features=min(max(COLUMNS, LEAST_COLUMNS / table.shape[1]), 1.0),
-        early_stopping=False,
-        random_state=growth.seed,
-    )
+    n_columns = max(int(COLUMNS * table.shape[1]), LEAST_COLUMNS)
+    steps = Steps(growth.n_rounds, RATE, LEAVES, LEAST_IN_LEAF, RIDGE, n_columns)
     weights = row_weights(y, growth.class_weight, RARENESS, growth.weights)
-    return bins.restore(flatten_boosting(boosting.fit(bins.codes(table), y, weights)))
+    return boost(table, y, weights, steps, growth.seed)
 
 
 def row_weights(
@@ -108,51 +92,6 @@ GROWERS: dict[str, Callable[[Array, Codes, Growth], FlatForest]] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Bins:
-    """Edges of the bins of every column; a value on an edge lies below it.
-
-    Examples
-    --------
-    >>> bins = find_bins(np.array([[1.0], [3.0], [np.nan]]))
-    >>> bins.codes(np.array([[0.5], [2.0], [2.1], [np.nan]])).T
-    array([[ 0.,  0.,  1., nan]])
-    """
-
-    edges: tuple[Array, ...]
-
-    def codes(self, table: Array) -> Array:
-        """Return the bin of every value, NaN for gaps."""
-        codes = np.empty(table.shape)
-        for j, edges in enumerate(self.edges):
-            codes[:, j] = np.searchsorted(edges, table[:, j])
-        codes[np.isnan(table)] = np.nan
-        return codes
-
-    def restore(self, forest: FlatForest) -> FlatForest:
-        """Return trees for values from trees that were grown on codes."""
-        threshold = forest.threshold.copy()
-        for j, edges in enumerate(self.edges):
-            # A cut above all codes separates values from gaps, also in the units of the column.
-            cut = (forest.feature == j) & (threshold < len(edges))
-            threshold[cut] = edges[np.floor(threshold[cut]).astype(np.intp)]
-        return replace(forest, threshold=threshold)
-
-
-def find_bins(table: Array) -> Bins:
-    """Divide every column into bins: one per value where these are few, else of equal counts."""
-    return Bins(tuple(_edges(column[~np.isnan(column)]) for column in table.T))
-
-
-def _edges(seen: Array) -> Array:
-    values = np.unique(seen)
-    if len(values) <= MOST_BINS:
-        # Halved first: the sum of two large values could overflow.
-        return np.asarray(values[:-1] / 2 + values[1:] / 2)
-    shares = np.arange(1, MOST_BINS) / MOST_BINS
-    return np.unique(np.quantile(seen, shares, method="averaged_inverted_cdf"))
-
-
 class _Tree(NamedTuple):
     """One tree as it was grown; `value` has one row per node."""
 
@@ -173,28 +112,11 @@ def flatten_forest(forest: Any) -> FlatForest:
     return _flatten(shape, trees, np.zeros(0))
 
 
-def flatten_boosting(boosting: Any) -> FlatForest:
-    """Flatten a fitted `HistGradientBoostingClassifier` whose features are all numbers."""
-    if boosting.is_categorical_ is not None and np.any(boosting.is_categorical_):
-        raise ValueError("a boosting with categorical features cannot be flattened")
-    trees = (_boosting_tree(tree.nodes) for step in boosting._predictors for tree in step)
-    shape = (boosting.n_features_in_, len(boosting.classes_), KINDS.index("boost"))
-    return _flatten(shape, trees, boosting._baseline_prediction.astype(np.float64).ravel())
-
-
 def _forest_tree(tree: Any) -> _Tree:
     shares = tree.value[:, 0, :] / tree.value[:, 0, :].sum(axis=1, keepdims=True)
     left, right = tree.children_left.astype(np.int64), tree.children_right.astype(np.int64)
     missing = np.asarray(tree.missing_go_to_left).astype(np.uint8)
     return _Tree(left, right, tree.feature, tree.threshold, missing, shares)
-
-
-def _boosting_tree(nodes: NDArray[Any]) -> _Tree:
-    leaf = nodes["is_leaf"].astype(bool)
-    left, right = (np.where(leaf, -1, nodes[name].astype(np.int64)) for name in ("left", "right"))
-    missing = nodes["missing_go_to_left"].astype(np.uint8)
-    value = nodes["value"][:, None]
-    return _Tree(left, right, nodes["feature_idx"], nodes["num_threshold"], missing, value)
 
 
 def _flatten(
