@@ -9,6 +9,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 
+from skyfill.classify.boosting import Steps, boost
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.forest_layout import Strike, Walk, _pack_nodes
 from skyfill.classify.sklearn_trees import flatten_forest
@@ -107,7 +108,7 @@ def test_the_arrays_give_the_same_forest_again():
 def test_threads_and_neighbors_do_not_change_a_row(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = sky(200, rng, gaps=0.1)
-    flat = flatten_forest(MODELS["boosting"]().fit(X, y))
+    flat = boost(X, y, np.ones(200), Steps(15), seed=0)
     table, _ = sky(20_001, rng, gaps=0.1)
     monkeypatch.setenv("SKYFILL_THREADS", "1")
     one = flat.predict_proba(table)
