@@ -76,19 +76,19 @@ def write_survey(path, n):
 
 def measure(work, model, survey, out, device):
     clock = Clock()
-    plain = scoring.Recipe.__call__, scoring.write_groups, inputs.Batch.tables
-    scoring.Recipe.__call__ = clock.wrap("computing", plain[0])
-    scoring.write_groups = clock.wrap("all", plain[1])
-    inputs.Batch.tables = clock.wrap_steps("reading", plain[2])
+    plain = scoring.ModelTask.__call__, scoring.write_groups, inputs.read_in_batches
+    scoring.ModelTask.__call__ = clock.wrap("computing", plain[0])
+    scoring.write_groups = clock.wrap("writing", plain[1])
+    inputs.read_in_batches = clock.wrap_steps("reading", plain[2])
     try:
         with using(device):
             start = time.perf_counter()
             done = apply_model(work, model, survey, out)
             seconds = time.perf_counter() - start
     finally:
-        scoring.Recipe.__call__, scoring.write_groups, inputs.Batch.tables = plain
+        scoring.ModelTask.__call__, scoring.write_groups, inputs.read_in_batches = plain
     spent = clock.spent
-    spent["writing"] = spent.pop("all") - spent["computing"] - spent["reading"]
+    spent["writing"] -= spent["computing"]  # what is written is computed meanwhile
     shares = [f"{100 * spent[k] / sum(spent.values()):.0f} %"
               for k in ("reading", "computing", "writing")]  # fmt: skip
     return done.rows, seconds, shares

@@ -33,8 +33,8 @@ _LEAST_PIVOT = {np.dtype(np.float64): 1e-300, np.dtype(np.float32): 1e-30}
 class Components(NamedTuple):
     """All components of all fits on a device, one after the other along the last axis."""
 
-    means: Any  # (p, c)
-    precisions: Any  # (p, p, c), with half the diagonal
+    means: Any  # (p * c,)
+    precisions: Any  # (p * p * c,), with half the diagonal
     log_norms: Any  # (c,): log weight - half the log determinant of the covariance
     gap_logs: Any  # (2, p, c): log chance that a cell is a gap, or is not; p is 0 where ignorable
     bounds: Any  # (fits + 1,)
@@ -51,6 +51,7 @@ class Weighed(NamedTuple):
 
     Z: Any
     order: Any  # (n, p): lost columns, then seen ones
+    steps: Any  # (n, p): the same times the number of components
     counts: Any  # (n,): number of lost columns
     resp: Any  # (n, c)
     loglik: Any  # (n,)
@@ -67,7 +68,9 @@ def load_components(device: Device, fits: Sequence[Mixture], dtype: Any = np.flo
     kind = np.dtype(dtype).type
     unit = (kind(0), kind(1), kind(_LEAST_PIVOT[np.dtype(dtype)]))
     loaded = [device.array(np.ascontiguousarray(a), dtype) for a in arrays]
-    return Components(loaded[0], loaded[1], loaded[2], loaded[3], device.array(bounds), unit)
+    return Components(
+        loaded[0].ravel(), loaded[1].ravel(), loaded[2], loaded[3], device.array(bounds), unit
+    )
 
 
 def room_for(p: int) -> int:
@@ -77,16 +80,17 @@ def room_for(p: int) -> int:
 
 def weigh_rows(device: Device, Z: Any, components: Components) -> Weighed:
     """Find responsibilities and likelihoods of rows of normal scores that are on the device."""
-    (n, p), c = Z.shape, components.means.shape[1]
-    order, counts = device.empty((n, p), np.uint32), device.empty(n, np.uint32)
-    device.run(bodies.sort_columns, n, Z, order, counts)
+    (n, p), c = Z.shape, len(components.log_norms)
+    order, steps = (device.empty((n, p), np.uint32) for _ in range(2))
+    counts = device.empty(n, np.uint32)
+    device.run(bodies.sort_columns, n, Z, c, order, steps, counts)
     logs = device.empty((n, c), components.dtype)
     bare = device.empty((n, c if components.gap_logs.shape[1] else 0), components.dtype)
-    given = (Z, order, counts, *components[:4], components.unit, logs, bare)
+    given = (Z, order, steps, counts, *components[:4], components.unit, logs, bare)
     device.run(bodies.weigh, n * c, *given, room=room_for(p), dtype=components.dtype)
     loglik, seen = device.empty(n), device.empty(n)
     device.run(bodies.share, n, components.bounds, logs, bare, loglik, seen)
-    return Weighed(Z, order, counts, logs, loglik, seen)
+    return Weighed(Z, order, steps, counts, logs, loglik, seen)
 
 
 class Tables(NamedTuple):
@@ -158,7 +162,7 @@ class DeviceMixture:
             mine = slice(own[rows.start], own[rows.stop])
             numbers = uniform[:, rows], normal[:, mine], own[rows] - own[rows.start]
             found = device.array(out[:, rows])
-            given = (*weighed[:3], *components[:2], components.unit, weighed.resp)
+            given = (*weighed[:4], *components[:2], components.unit, weighed.resp)
             how = {"room": room_for(X.shape[1]), "dtype": components.dtype}
             dice = tuple(map(device.array, numbers))
             n_items = uniform[:, rows].size
@@ -174,7 +178,7 @@ class DeviceMixture:
         if fill:
             found |= {"mean": np.empty(X.shape), "sd": np.empty(X.shape)}
         if responsibilities:
-            found["resp"] = np.empty((len(X), self.components.means.shape[1]))
+            found["resp"] = np.empty((len(X), len(self.components.log_norms)))
 
         def work(rows: slice) -> None:
             there = self.device.array(X[rows])
@@ -205,7 +209,8 @@ class DeviceMixture:
         shares = weighed.resp.ravel()[pairs]
         p, dtype = X.shape[1], components.dtype
         mean, sd = (device.empty((p, len(pairs)), dtype) for _ in range(2))
-        given: tuple[Any, ...] = (pairs, *weighed[:3], *components[:2], components.unit, mean, sd)
+        known = (*components[:2], len(components.log_norms), components.unit)
+        given: tuple[Any, ...] = (pairs, *weighed[:4], *known, mean, sd)
         device.run(bodies.complete, len(pairs), *given, room=room_for(p), dtype=dtype)
         gaps, out, spread = xp.flatnonzero(xp.isnan(X)), X.copy(), device.empty(X.shape, fill=0)
         given = (gaps, first, shares, mean, sd, *self.tables[4:], out, spread)
@@ -236,7 +241,7 @@ def expect_on_device(device: Device, Z: Any, mixture: Mixture) -> Moments:
 
 def _expect(device: Device, Z: Any, components: Components) -> tuple[Any, Any, Any, Any]:
     """Log-likelihood, sums of products and of covariances, expected gaps of some rows."""
-    xp, (p, c) = device.xp, components.means.shape
+    xp, p, c = device.xp, Z.shape[1], len(components.log_norms)
     weighed = weigh_rows(device, Z, components)
     matter = xp.ascontiguousarray((weighed.resp > LEAST_SHARE).T)
     pairs = xp.flatnonzero(matter)
@@ -246,7 +251,7 @@ def _expect(device: Device, Z: Any, components: Components) -> tuple[Any, Any, A
     ahead = start[:-1] - np.concatenate([[0], np.cumsum(counts)[:-1]])
     rows = device.empty((int(start[-1]), p + 1), fill=0)
     spread = device.empty((SPREADS, c, p, p), fill=0)
-    given = (pairs, device.array(ahead), *weighed[:3], *components[:2], components.unit)
+    given = (pairs, device.array(ahead), *weighed[:4], *components[:2], components.unit)
     work = (*given, weighed.resp, rows, spread)
     device.run(bodies.expand, len(pairs), *work, room=room_for(p))
     rows = rows.reshape(-1, SEGMENT, p + 1)
