@@ -37,7 +37,7 @@ def learn_one_network(  # noqa: PLR0913 - every option of the algorithm
     score: str = "k2",
     max_parents: int | None = 3,
     n_completions: int = 5,
-    n_orders: int = 4,
+    n_orders: int = 12,
     n_bins: int | None = None,
     orders: str = "shared",
     margins: bool = False,
