@@ -2,7 +2,10 @@
 
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+from skyfill.compiled_cache import ensure_cache
 
 __version__ = "0.1.0.dev0"
 
@@ -31,6 +34,9 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     return __all__
 
+
+if (_LINE := ensure_cache(Path(__file__).parent)) is not None:
+    sys.stderr and print(_LINE, file=sys.stderr)
 
 if "IPython" in sys.modules:  # notebooks draw networks, in a room that networks know nothing of
     import_module("skyfill.report.network_html")

@@ -1,13 +1,10 @@
 """The likely mistakes, command by command: one helpful message, exit code 2, nothing harmed."""
 
-import os
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -293,21 +290,3 @@ def test_an_interrupt_leaves_the_old_output_and_no_parts(here, words, moment):
     # What `--resume` goes on with may stay; no part of the output may.
     after = state(here)
     assert {p: b for p, b in after.items() if "skyfill-parts" not in str(p)} == before
-
-
-def test_an_interrupt_while_it_reads_ends_at_once(here):
-    os.mkfifo("pipe.csv")
-    code = "from skyfill.cli import main; main(prog_name='skyfill')"
-    command = [sys.executable, "-c", code, "train", "pipe.csv", "-o", "out.skyfill"]
-    with (
-        subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process,
-        open("pipe.csv", "wb") as pipe,
-    ):
-        # Fewer bytes than the command looks at first: it waits for more until the interrupt.
-        pipe.write(b"V,K\n")
-        pipe.flush()
-        process.send_signal(signal.SIGINT)
-        said = process.communicate()[1]
-    assert process.returncode == 130, said
-    assert said.strip() == "interrupted"
-    assert Path("out.skyfill").read_bytes() == KEPT

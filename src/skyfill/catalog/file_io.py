@@ -88,6 +88,10 @@ def first_bytes(path: Path, size: int = 4096) -> bytes:
     """Return the first (decompressed) bytes of a file; raise if it is empty or unreadable."""
     if path.is_dir():
         raise CatalogError(f"{path}: is a directory; give the name of a table file")
+    if path.exists() and not path.is_file():
+        raise CatalogError(
+            f"{path}: is not a regular file; it can be read only once: write it to a file first"
+        )
     with reading(path, "file"), open_bytes(path) as stream:
         start: bytes = stream.read(size)
     if not start:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from skyfill import __version__
 from skyfill.catalog.file_io import reading
+from skyfill.errors import CatalogError
 
 PROVENANCE_KEY = "provenance"
 
@@ -83,5 +85,30 @@ def checksum(path: str | Path) -> str:
 def _now() -> str:
     """Return UTC to the second, or SOURCE_DATE_EPOCH for reproducible builds."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    try:
+        now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError):
+        raise CatalogError(
+            f"SOURCE_DATE_EPOCH={epoch}: is not a time in seconds since 1970; correct or unset it"
+        ) from None
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_provenance(text: str | None) -> dict[str, Any]:
+    """Read the record of a table, as far as it is one: any program may have changed it.
+
+    Examples
+    --------
+    >>> read_provenance('{"command": "skyfill match", "inputs": 5}'), read_provenance("[[[")
+    ({'command': 'skyfill match'}, {})
+    """
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    facts = found if isinstance(found, dict) else {}
+    inputs = facts.get("inputs", [])
+    is_known = isinstance(inputs, list) and all(
+        isinstance(each, dict) and {"file", "sha256"} <= set(each) for each in inputs
+    )
+    return {key: value for key, value in facts.items() if key != "inputs" or is_known}

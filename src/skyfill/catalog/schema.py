@@ -244,6 +244,10 @@ def _patterns(found: Any, place: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _are_cells(values: Any) -> bool:
+    return all(isinstance(value, str | int | float) for value in values)
+
+
 def _rule(
     patterns: tuple[str, ...], facts: Mapping[str, Any], place: str, *, is_column: bool = False
 ) -> Rule:
@@ -253,6 +257,10 @@ def _rule(
         expected, words = _KINDS.get(key, (str, "text"))
         if not isinstance(value, expected):
             raise CatalogError(f"{place} in the schema: {key} must be {words}, not {value!r}")
+        if key == "sentinels" and not _are_cells(value):
+            raise CatalogError(
+                f"{place} in the schema: sentinels must be numbers or words, not {value!r}"
+            )
     if "role" in facts:
         facts = {**facts, "role": as_role(facts["role"])}
     return Rule(patterns, facts, is_column)

@@ -11,7 +11,7 @@ import click
 
 from skyfill.cli import options
 from skyfill.cli.checks import mention_training
-from skyfill.cli.terminal import note, write_json
+from skyfill.cli.terminal import echo, note, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
@@ -200,7 +200,7 @@ def _report(
         write_json({**facts, "rows": of, "candidates": n, "lists": lists})
     else:
         for report in reports:
-            click.echo(str(report))
+            echo(str(report))
     note(
         f"{n} of {of} objects are {given['name']} with probability {given['least']:g} or more "
         f"-> {given['output']}",

@@ -3,6 +3,7 @@
 import click
 
 from skyfill.cli.options import examples
+from skyfill.cli.terminal import echo
 
 
 @click.command(
@@ -25,4 +26,4 @@ def command(context: click.Context, /, shell: str) -> None:
     root = context.find_root().command
     # Not `source()`, which first asks the shell on this machine for its version.
     script = kind(root, {}, "skyfill", "_SKYFILL_COMPLETE")
-    click.echo(script.source_template % script.source_vars())
+    echo(script.source_template % script.source_vars())

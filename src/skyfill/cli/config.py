@@ -39,7 +39,7 @@ def defaults_from(path: Path, context: click.Context) -> dict[str, Any]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SkyfillError(f"{path}: not TOML ({error})") from None
 
 

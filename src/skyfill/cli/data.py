@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from skyfill.cli import options
-from skyfill.cli.terminal import note
+from skyfill.cli.terminal import echo, note
 
 
 @click.group(
@@ -28,11 +28,11 @@ def list_datasets(as_json: bool) -> None:
         for name, (_, line) in DATASETS.items()
     ]
     if as_json:
-        click.echo(json.dumps(rows, indent=2))
+        echo(json.dumps(rows, indent=2))
         return
     width = max(len(name) for name in DATASETS)
     for row in rows:
-        click.echo(f"{row['name']:{width}}  {row['state']:8}  {row['line']}")
+        echo(f"{row['name']:{width}}  {row['state']:8}  {row['line']}")
 
 
 @command.command("fetch", epilog=options.examples("skyfill data fetch macho -o macho.parquet"))
@@ -51,7 +51,7 @@ def fetch(name: str, output: Path | None) -> None:
     files = [find_file(path) for path in dataset_files(name)]
     if output is None:
         for file in files:
-            click.echo(file)
+            echo(file)
         if not files:
             note(f"{name} is simulated, so there is no file; use -o to write one")
         return
@@ -104,7 +104,7 @@ def simulate(*, folder: Path, training: bool, light_curves: bool, seed: int, **h
             how["objects"], seed=seed, light_curves=light_curves, fractions=shares
         )
     for path in write_field(field, folder).values():
-        click.echo(path)
+        echo(path)
     note(f"{len(field.macho)} objects -> {folder}")
 
 
@@ -118,7 +118,7 @@ def _simulate_counterparts(kind: str, n_objects: int, folder: Path, seed: int) -
     simulate_one = simulate_xray_field if kind == "xray" else simulate_crowded_field
     field = simulate_one(n_objects, seed=seed)
     for path in write_counterpart_field(field, folder).values():
-        click.echo(path)
+        echo(path)
     note(f"{len(field.base)} objects over {field.area_deg2:.3g} square degrees -> {folder}")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_repeats, check_training, mention_rules
-from skyfill.cli.terminal import note, progress_bar, write_json
+from skyfill.cli.terminal import echo, note, progress_bar, write_json
 from skyfill.errors import CatalogError, DataError
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _write(
     if options["as_json"]:
         write_json(facts)
     else:
-        click.echo("\n\n".join(tables))
+        echo("\n\n".join(tables))
     if options["figure"]:
         draw().savefig(options["figure"], dpi=150)
 

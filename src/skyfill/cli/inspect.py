@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import note, stages, write_json
+from skyfill.cli.terminal import echo, note, stages, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog.inspection import ColumnReport, Inspection
@@ -76,15 +76,15 @@ def _show(found: "Inspection") -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+        echo("  ".join(cells).rstrip())
     suspicious = [column for column in found.columns if column.suspects]
     if suspicious:
-        click.echo(
+        echo(
             "\nTo declare them as gaps, put these lines into a TOML file for --schema, "
             "or use --sentinel COLUMN=VALUE:"
         )
     for column in suspicious:
-        click.echo(f"{column.declaration}  # {'; '.join(sorted({s.why for s in column.suspects}))}")
+        echo(f"{column.declaration}  # {'; '.join(sorted({s.why for s in column.suspects}))}")
 
 
 def _cells(column: "ColumnReport") -> tuple[str, ...]:

@@ -2,11 +2,12 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,15 @@ from skyfill import __version__
 from skyfill.cli.config import defaults_from
 from skyfill.cli.options import examples
 from skyfill.cli.paths import check_paths, paths_of, remember_config
-from skyfill.cli.terminal import QUIET, VERBOSE, detail, plain_warnings, set_level
+from skyfill.cli.terminal import (
+    QUIET,
+    VERBOSE,
+    detail,
+    echo,
+    plain_warnings,
+    set_level,
+    visible,
+)
 from skyfill.errors import CatalogError, DataError, SkyfillError
 from skyfill.limits import VARIABLE, read_limits
 
@@ -92,22 +101,31 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an error that the user can fix becomes one line and exit code 2."""
         start = time.perf_counter()
+        occupy_streams()
         try:
             with plain_warnings(), _terminable():
-                return super().invoke(ctx)
+                result = super().invoke(ctx)
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+                return result
         except SkyfillError as error:
             _complain(str(error))
+        except BrokenPipeError:
+            raise  # whoever read the output wants no more of it
         except OSError as error:
-            if error.filename is None:
-                raise
-            _complain(f"{error.filename}: {error.strerror}")
+            _drop_output()
+            _complain(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        except UnicodeError as error:
+            _complain(f"text that is not valid Unicode: {error}")
+        except RecursionError:
+            _complain("an input is nested too deeply to be read")
         except MemoryError:
             _complain("not enough memory; use fewer rows or columns, or a machine with more")
         except _TerminatedError:
-            click.echo("\nterminated", err=True)
+            echo("\nterminated", err=True)
             ctx.exit(TERMINATED)
         except KeyboardInterrupt:
-            click.echo("\ninterrupted", err=True)
+            echo("\ninterrupted", err=True)
             ctx.exit(INTERRUPTED)
         finally:
             detail(f"{time.perf_counter() - start:.1f} s")
@@ -116,7 +134,23 @@ class LazyGroup(click.Group):
 def _complain(message: str) -> NoReturn:
     """Exit with one line; -v also shows the traceback."""
     detail(traceback.format_exc())
-    raise _UserError(message) from None
+    raise _UserError(visible(message)) from None
+
+
+def _drop_output() -> None:
+    """Send what is left of the output nowhere: at the end it would fail once more."""
+    if sys.stdout is not None:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def occupy_streams() -> None:
+    """Open streams that the shell has closed: an output file must not take their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def with_common(command: click.Command) -> click.Command:
@@ -205,6 +239,7 @@ def guarded(callback: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(callback)
     def run(*args: Any, **kwargs: Any) -> Any:
         context = click.get_current_context()
+        _check_texts(context)
         check_paths(context)
         try:
             return callback(*args, **kwargs)
@@ -212,6 +247,22 @@ def guarded(callback: Callable[..., Any]) -> Callable[..., Any]:
             raise CatalogError(_with_file(str(error), context.params)) from error
 
     return run
+
+
+def _check_texts(context: click.Context) -> None:
+    """Refuse words that are not UTF-8, which no output could hold; names of files may be."""
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        for word in value if isinstance(value, tuple) else (value,):
+            if isinstance(word, str) and visible(word) != word and not word.isprintable():
+                _check_text(parameter.opts[-1], word)
+
+
+def _check_text(option: str, word: str) -> None:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise CatalogError(f"{option} {word}: is not UTF-8 text") from None
 
 
 def _with_file(message: str, params: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ from skyfill.cli.options import (
     words_of,
     year,
 )
-from skyfill.cli.terminal import note, warn, write_json
+from skyfill.cli.terminal import echo, note, warn, write_json
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _report(reports: "Sequence[MatchReport]", *, as_json: bool) -> None:
         write_json({"surveys": [report.to_dict() for report in reports]})
     for report in reports:
         if not as_json:
-            click.echo(_line(report))
+            echo(_line(report))
 
 
 def _line(report: "MatchReport") -> str:

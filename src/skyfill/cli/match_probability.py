@@ -10,7 +10,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.options import BASE, common_value, is_given, named_values
-from skyfill.cli.terminal import note, warn, write_json
+from skyfill.cli.terminal import echo, note, warn, write_json
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -302,12 +302,12 @@ def _tell(
         write_json({"flags": counts, "threshold": cut, "surveys": surveys})
         return
     for report in reports:
-        click.echo(_line(report))
+        echo(_line(report))
     words = ", ".join(f"{n} {flag}" for flag, n in counts.items())
-    click.echo(f"p_any >= {rules.p_any:.2f}: {words}")
+    echo(f"p_any >= {rules.p_any:.2f}: {words}")
     if threshold is not None:
         purity, completeness = threshold.at(min(rules.p_any, 1.0))
-        click.echo(
+        echo(
             f"by shifted positions: purity {purity:.3f}, completeness {completeness:.3f} at this "
             f"p_any; {100 * threshold.false_rate:g} % false matches at p_any {threshold.p_any:.2f}"
         )

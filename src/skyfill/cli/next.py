@@ -11,7 +11,7 @@ import numpy as np
 
 from skyfill.cli import options
 from skyfill.cli.checks import check_use, mention_training
-from skyfill.cli.terminal import note, write_json
+from skyfill.cli.terminal import echo, note, write_json
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -209,6 +209,6 @@ def _report(gains: Gains, given: Mapping[str, Any]) -> None:
             [b.name, str(b.missing), f"{b.total:.1f}", f"{b.mean:.3f}", str(b.best), str(b.helped)]
             for b in benefits
         ]
-        click.echo(markdown([*head, f"{HELPED_BITS:g} bits or more for"], rows))
+        echo(markdown([*head, f"{HELPED_BITS:g} bits or more for"], rows))
     where = f" -> {given['output']}" if given["output"] else ""
     note(f"{n} objects, {entropy:.3f} bits of uncertainty each{where}")

@@ -94,6 +94,8 @@ def _writes_folder(context: click.Context) -> bool:
 
 
 def _check_target(path: Path) -> None:
+    if str(path) == "-":
+        raise CatalogError("-: outputs are files, not standard output; give a file name")
     if path.is_dir():
         raise CatalogError(f"{path}: is a directory; give a file name")
     if path.exists() and not path.is_file():

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from skyfill.cli import options
-from skyfill.cli.terminal import note
+from skyfill.cli.terminal import note, warn
 
 
 @click.command(
@@ -44,4 +44,10 @@ def command(context: click.Context, /, **given: Any) -> None:
     readme, tally = publish(
         given["results"], given["output"], notes=Notes(**words), provenance=made
     )
+    if tally.formulas and given["output"].name.removesuffix(".gz").endswith("csv"):
+        (name, count), *_ = tally.formulas.most_common(1)
+        warn(
+            f"column {name!r} has {count} cells that a spreadsheet would run as formulas; they are "
+            "written as they are: publish FITS, VOTable or Parquet, or warn your readers"
+        )
     note(f"{tally.rows} rows -> {given['output']}, {readme}")

@@ -11,7 +11,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import fact_words
-from skyfill.cli.terminal import cells_line, write_json
+from skyfill.cli.terminal import cells_line, echo, write_json
 
 if TYPE_CHECKING:
     from skyfill.model import Detection, Model
@@ -33,7 +33,7 @@ def command(model: Path, as_json: bool) -> None:
         write_json(facts)
         return
     for line in _lines(facts):
-        click.echo(line)
+        echo(line)
 
 
 def describe_model(model: Model) -> dict[str, Any]:

@@ -7,6 +7,7 @@ input is printed when it is found, and is part of every output in JSON.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 import warnings
@@ -28,6 +29,10 @@ _LEVEL, _INPUT = "skyfill.level", "skyfill.input"
 # here or in training, numbers converted to other units, and what may be wrong.
 GUESSED, DECLARED, CONVERTED, WARNED = "guessed", "declared", "converted", "warned"
 QUIET, NORMAL, VERBOSE = -1, 0, 1
+# Control characters but for tab and line feed, marks that reorder a line, lone surrogates.
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 # Seconds between two lines of a log.
 SECONDS_PER_LINE = 30.0
 
@@ -47,13 +52,13 @@ def set_level(context: click.Context, value: int) -> None:
 def note(text: str) -> None:
     """Print what was done."""
     if level() > QUIET:
-        click.echo(text, err=True)
+        echo(text, err=True)
 
 
 def warn(text: str) -> None:
     """Print what may be wrong, even where notes are silenced."""
     if _is_new(WARNED, text):
-        click.echo(f"warning: {text}", err=True)
+        echo(f"warning: {text}", err=True)
 
 
 def mention(kind: str, text: str) -> None:
@@ -81,13 +86,29 @@ def _is_new(kind: str, text: str) -> bool:
 def write_json(facts: Mapping[str, Any]) -> None:
     """Print facts for a program, with what was said about the input."""
     content = {**facts, "input": said_of_input()}
-    click.echo(json.dumps(content, indent=2, allow_nan=False))
+    echo(json.dumps(content, indent=2, allow_nan=False))
+
+
+def echo(text: object = "", *, err: bool = False) -> None:
+    """Print text; control characters of tables and models do not reach the terminal."""
+    click.echo(visible(str(text)), err=err)
+
+
+def visible(text: str) -> str:
+    r"""Escape characters that would steer a terminal, reorder a line or cannot be written.
+
+    Examples
+    --------
+    >>> visible("two\nlines, \x1b[2J and \ud800")
+    'two\nlines, \\x1b[2J and \\ud800'
+    """
+    return _STEERING.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def detail(text: str) -> None:
     """Print what only verbose output includes."""
     if level() >= VERBOSE:
-        click.echo(text, err=True)
+        echo(text, err=True)
 
 
 def cells_line(cells: Mapping[str, Any] | None) -> str:
@@ -111,7 +132,7 @@ def cells_line(cells: Mapping[str, Any] | None) -> str:
 
 def has_bars() -> bool:
     """Check whether to show bars: stderr is a terminal, and the user wants notes."""
-    return sys.stderr.isatty() and level() > QUIET
+    return sys.stderr is not None and sys.stderr.isatty() and level() > QUIET
 
 
 @contextmanager

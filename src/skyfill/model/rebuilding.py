@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,7 @@ MAX_LEVELS = 4096
 
 def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Model:
     """Build a model from its facts and arrays."""
+    json.dumps(facts, ensure_ascii=False).encode()  # raises where a text is not valid Unicode
     for name in ("features", "fits"):
         check_limit(name, len(facts[name]), f"{len(facts[name])} {name}", ModelError)
     features = tuple(_feature(feature) for feature in facts["features"])

@@ -41,7 +41,7 @@ def read_evaluations(paths: Iterable[str | Path]) -> dict[str, Any]:
 def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(
             f"{path}: not JSON ({error}); write an evaluation with skyfill evaluate --json"
         ) from None

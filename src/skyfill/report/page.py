@@ -15,6 +15,7 @@ import numpy as np
 
 from skyfill import __version__
 from skyfill.catalog.file_io import open_atomic
+from skyfill.catalog.provenance import read_provenance
 from skyfill.evaluate.surveys import Groups, guess_groups
 from skyfill.model import Model
 from skyfill.model.cells import is_magnitude
@@ -197,7 +198,7 @@ def _provenance(report: Report) -> list[dict[str, Any]]:
     ]
     if report.results is not None:
         meta = dict(report.results.table.meta)
-        made = json.loads(meta.pop("provenance", "{}"))
+        made = read_provenance(meta.pop("provenance", None))
         parts.append(("The results", {**made, **meta}))
     parts.append(("This page", {"version": f"skyfill {__version__}", **report.provenance}))
     return [{"title": title, "facts": _lines(facts)} for title, facts in parts if facts]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import textwrap
 from collections import Counter
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog.column_info import ColumnInfo, Role, described
 from skyfill.catalog.file_io import checked_target, open_atomic, writing
-from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
+from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance, read_provenance
 from skyfill.catalog.table import Table, schema_meta
 from skyfill.catalog.table_files import open_scan, open_writer
 from skyfill.errors import CatalogError
@@ -24,6 +23,8 @@ from skyfill.model.results import CLASS, candidate_infos, result_info
 
 WIDTH = 80
 SUMMARY = "File Summary"
+# Cells of a text file that spreadsheets would run.
+FORMULA = r"^([=@\t\r]|[+-][^0-9.])"
 # UCDs of columns that have none, by role.
 UCDS = {
     Role.IDENTIFIER: "meta.id",
@@ -49,6 +50,7 @@ class Tally:
 
     rows: int = 0
     gaps: Counter[str] = field(default_factory=Counter)
+    formulas: Counter[str] = field(default_factory=Counter)
     classes: Counter[str] = field(default_factory=Counter)
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -56,6 +58,9 @@ class Tally:
         self.rows += batch.num_rows
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             self.gaps[name] += column.null_count
+            if pa.types.is_string(column.type):
+                found = pc.sum(pc.match_substring_regex(column, FORMULA)).as_py() or 0
+                self.formulas.update({name: found} if found else {})
         if CLASS in batch.schema.names:
             for pair in pc.value_counts(batch.column(CLASS)).to_pylist():
                 self.classes[str(pair["values"])] += pair["counts"]
@@ -170,7 +175,7 @@ def _describes(readme: Path, name: str) -> bool:
 def readme_text(name: str, schema: pa.Schema, tally: Tally, notes: Notes) -> str:
     """Describe a published table in plain text, in the manner of the CDS ReadMe files."""
     meta = schema_meta(schema)
-    source = _loaded(meta.get("source_provenance"))
+    source = read_provenance(meta.get("source_provenance"))
     parts = [
         f"{notes.title}\n{'=' * WIDTH}",
         _paragraph("Authors", notes.authors),
@@ -221,14 +226,6 @@ def _citations(meta: Mapping[str, str]) -> str:
     """Citations of the catalogs that were joined; that of the result is said elsewhere."""
     found = [text for key, text in meta.items() if key.startswith("citation_")]
     return "; ".join(dict.fromkeys(found))
-
-
-def _loaded(text: str | None) -> dict[str, Any]:
-    try:
-        found = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _section(title: str, body: str) -> str:

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from skyfill.errors import CatalogError
-from skyfill.sky.sphere import ARCSEC, Floats, arcsec_of_chord, unit_vectors
-from skyfill.threads import free_threads
+from skyfill.sky.sphere import ARCSEC, Floats, arcsec_of_chord, search, unit_vectors
 
 ARCSEC2_PER_DEG2 = 3600.0**2
 WHOLE_SKY_DEG2 = 360.0**2 / math.pi
@@ -54,7 +53,9 @@ def local_density(
     placed = np.isfinite(ra_deg) & np.isfinite(dec_deg)
     rank = min(n_neighbors, int(seen.sum()))
     asked = unit_vectors(ra_deg[placed], dec_deg[placed])
-    chord = np.asarray(tree.query(asked, k=[rank], workers=free_threads())[0])[:, 0]
+    chord = np.zeros(0)
+    if len(asked):
+        chord = search(lambda part: tree.query(part, k=[rank]), asked)[0][:, 0]
     radius = np.maximum(arcsec_of_chord(chord), 1e-3)
     cap = 2 * math.pi * (1 - np.cos(radius * ARCSEC)) / ARCSEC**2
     density = np.full(len(ra_deg), np.nan)

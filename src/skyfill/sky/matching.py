@@ -17,8 +17,8 @@ from skyfill.sky.sphere import (
     arcsec_of_chord,
     arrange,
     chord_of_arcsec,
+    search,
 )
-from skyfill.threads import free_threads
 
 Keep = Literal["symmetric", "best", "all"]
 Asks = Literal["left", "right"]
@@ -137,18 +137,16 @@ def _nearest(points: Points, others: Points, reach: float) -> _Nearest:
         nothing = np.full(len(points), np.inf)
         return _Nearest(nothing, np.zeros(len(points), dtype=np.int64), nothing)
     limit = math.nextafter(reach, math.inf)  # the tree excludes the limit itself
-    near = others.distinct.query(
-        points.vectors, k=2, distance_upper_bound=limit, workers=free_threads()
+    tree = others.distinct
+    chords, places = search(
+        lambda part: tree.query(part, k=2, distance_upper_bound=limit), points.vectors
     )
-    chords, places = np.asarray(near[0]), np.asarray(near[1])
     seen = np.append(others.lowest_rows, -1)
     rows = seen[places[:, 0]]
     tied = np.flatnonzero(np.isfinite(chords[:, 1]) & (chords[:, 1] == chords[:, 0]))
     if tied.size:
         equals = chords[tied, 0] * (1 + 1e-15)
-        balls = others.distinct.query_ball_point(
-            points.vectors[tied], equals, workers=free_threads()
-        )
+        balls = tree.query_ball_point(points.vectors[tied], equals)
         rows[tied] = [seen[ball].min() for ball in balls]
     return _Nearest(chords[:, 0], rows, chords[:, 1])
 
@@ -165,9 +163,12 @@ def _count(points: Points, others: Points, found: _Nearest, chord: float) -> Row
 
 
 def _count_in(tree: cKDTree, vectors: Floats, chord: float) -> Rows:
-    return np.asarray(
-        tree.query_ball_point(vectors, chord, workers=free_threads(), return_length=True)
+    if not len(vectors):
+        return np.zeros(0, dtype=np.int64)
+    (counts,) = search(
+        lambda part: (tree.query_ball_point(part, chord, return_length=True),), vectors
     )
+    return counts
 
 
 _Pairs = tuple[Rows, Rows, Floats]

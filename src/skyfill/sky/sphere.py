@@ -1,15 +1,17 @@
 """Positions as unit vectors: angles, order in memory and trees for matching."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from skyfill.errors import CatalogError
+from skyfill.threads import map_rows
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -162,3 +164,12 @@ def _strip(dec: Floats) -> Floats:
 def _starts(ra: Floats, dec: Floats) -> Rows:
     differs = (ra[1:] != ra[:-1]) | (dec[1:] != dec[:-1])
     return np.flatnonzero(np.concatenate([np.ones(min(len(ra), 1), dtype=bool), differs]))
+
+
+def search(work: Callable[[Floats], Any], vectors: Floats) -> list[np.ndarray]:
+    """Search a tree for all points on all cores; the arrays of the parts are joined.
+
+    Not in the threads of the tree itself, which an interrupt would leave behind at work.
+    """
+    parts = map_rows(lambda rows: work(vectors[rows]), len(vectors))
+    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]

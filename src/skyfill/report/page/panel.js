@@ -205,7 +205,13 @@ function drawLimits(posterior, j, axis, at, box) {
 function followAddress() {
   const match = /^#object=(.+)$/.exec(location.hash);
   if (!match || !OBJECTS) return;
-  const i = OBJECTS.ids.indexOf(decodeURIComponent(match[1]));
+  let name;
+  try {
+    name = decodeURIComponent(match[1]);
+  } catch {
+    return; // somebody has typed an address that is none
+  }
+  const i = OBJECTS.ids.indexOf(name);
   if (i >= 0) openObject(i);
 }
 
