@@ -50,7 +50,7 @@ def test_lists_tables_and_files_are_written_as_a_user_would_type_them(run):
     """
     said = run(config, "match")
     assert said.exit_code == 0, said.output
-    assert [report["radius_arcsec"] for report in json.loads(said.stdout)] == [1, 6.5]
+    assert [report["radius_arcsec"] for report in json.loads(said.stdout)["surveys"]] == [1, 6.5]
     made = json.loads(read_table("joined.parquet").meta["provenance"])["command"]
     files = "base.parquet nir.parquet wise.parquet --output joined.parquet"
     assert made == f"skyfill match {files} --radius nir=1 --radius wise=6.5 --json"

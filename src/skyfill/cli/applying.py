@@ -97,10 +97,10 @@ def open_application(
     from skyfill.model import absent_features, load_model
     from skyfill.scale import open_source
 
-    rules = shared.rules_of(options)
+    loaded, rules = load_model(options["model"]), shared.rules_of(options)
     source = open_source(options["catalog"], rules)
     shared.check_text(options, source.schema.names)
-    model = mention_training(load_model(options["model"]), rules, source.schema.names)
+    model = mention_training(loaded, rules, source.schema.names)
     if absent := absent_features(model.features, source.schema.names, source.path):
         warn(f"{options['catalog']} lacks {', '.join(absent)}: {if_absent} in every row")
     check_source(model, source, rules)

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from skyfill.catalog.file_io import check_writable
 from skyfill.cli.options import HATS
 from skyfill.errors import CatalogError
 
@@ -102,6 +101,9 @@ def _check_target(path: Path) -> None:
         raise CatalogError(f"{path}: is not a regular file; give a file name")
     if not path.parent.is_dir():
         raise CatalogError(f"{path}: there is no directory {path.parent}; create it first")
+    # Imported here: `skyfill --help` needs no tables.
+    from skyfill.catalog.file_io import check_writable
+
     check_writable(path)
 
 
