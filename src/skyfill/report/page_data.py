@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture import gap_kernels as kernels
-from skyfill.network.mixture import limited_kernels, truncated_kernels, uncertain_kernels
+from skyfill.network.mixture import limited_kernels, row_kernels, truncated_kernels
 from skyfill.network.mixture.margin import GRID_REACH, Constant, Identity, Margin
 from skyfill.network.mixture.mixture import gap_logs
 from skyfill.network.mixture.network import NARROWEST
@@ -51,7 +51,8 @@ def export_network(network: MixtureNetwork) -> dict[str, Any]:
         "spreadLevels": None if by_spread is None else pack(by_spread.levels),
         "withinLimits": None if within is None else pack(within),
         "limits": {
-            "behind": uncertain_kernels.BEHIND,
+            "behind": row_kernels.BEHIND,
+            "sure": truncated_kernels.SURE,
             "sweeps": truncated_kernels.SWEEPS,
             "settled": truncated_kernels.SETTLED,
             "cells": limited_kernels.CELLS,

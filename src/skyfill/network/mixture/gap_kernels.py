@@ -18,7 +18,13 @@ from skyfill.network.mixture.kernels import (
     prepare,
 )
 from skyfill.network.mixture.lanes import LANES, combine, copy, norm
-from skyfill.network.mixture.limited_kernels import CELLS, level_of, score_of, tabulate
+from skyfill.network.mixture.limited_kernels import (
+    CELLS,
+    changes_little,
+    level_of,
+    score_of,
+    tabulate,
+)
 from skyfill.network.mixture.margin import GRID_REACH, GRID_SIZE
 
 # Components of less than this responsibility are left out of moments and posteriors. Each cell of a
@@ -52,9 +58,11 @@ def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, grids, out, sp
         if not wanted[g]:
             continue
         if is_limited(windows, g):
-            limited = (resp[r], mean[g], sd[g], windows[g])
-            out[r, j], spread[r, j] = limited_moments(limited, grids[j], room)
-            continue
+            window = (windows[g, 0], windows[g, 1], windows[g, 2])
+            if not changes_little(resp[r], mean[g], sd[g], window):
+                gap = (resp[r], mean[g], sd[g])
+                out[r, j], spread[r, j] = limited_moments(gap, window, grids[j], room)
+                continue
         if r != last:
             last, (count, total) = r, list_components(resp[r], some)
         first, second = 0.0, 0.0
@@ -86,11 +94,10 @@ def is_limited(windows, g):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def limited_moments(limited, grid, room):  # type: ignore[no-untyped-def]
+def limited_moments(gap, window, grid, room):  # type: ignore[no-untyped-def]
     """Mean and sd of a gap within limits, on the scale of its table."""
-    resp, mean, sd, window = limited
-    logs, mass = room
-    first, width = tabulate(resp, mean, sd, (window[0], window[1], window[2]), logs, mass)
+    (resp, mean, sd), (logs, mass) = gap, room
+    first, width = tabulate(resp, mean, sd, window, logs, mass)
     one, two = 0.0, 0.0
     for i in range(mass.size):
         value = look_up(grid, first + (i + 0.5) * width)

@@ -40,6 +40,8 @@ class Components(NamedTuple):
     log_lost: Array  # (blocks, p, lanes): log chance that a cell is a gap; p is 0 where ignorable
     log_seen: Array  # (blocks, p, lanes)
     bounds: IntArray  # (fits + 1,)
+    covs: Array  # (blocks, p, p, lanes)
+    log_weights: Array  # (blocks, lanes)
 
 
 class Factors(NamedTuple):
@@ -82,10 +84,10 @@ def make_room(p):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, error_model="numpy")
 def prepare(lost, count, components, factors, z):  # type: ignore[no-untyped-def]
     """Factorise a pattern of gaps for every block."""
-    means, precisions, log_norms, log_lost, log_seen, _ = components
+    means, precisions, log_norms, log_lost, log_seen, _, _, _ = components
     lower, root, log_w, log_gaps = factors
     blocks, p, _ = means.shape
-    constant, exact = 0.5 * (p - count) * np.log(2.0 * np.pi), np.zeros(p)
+    constant = 0.5 * (p - count) * np.log(2.0 * np.pi)
     for b in range(blocks):
         copy(z, p + 2, log_gaps, b)
         gap = 0
@@ -97,14 +99,14 @@ def prepare(lost, count, components, factors, z):  # type: ignore[no-untyped-def
                 combine(1.0, log_gaps, b, 1.0, log_seen, b * p + j, log_gaps, b)
         combine(1.0, log_norms, b, -constant, z, p + 1, log_w, b)
         combine(1.0, log_w, b, 1.0, log_gaps, b, log_w, b)
-        factorize(b, lost, count, exact, precisions, lower, root, log_w, z)
+        factorize(b, lost, count, precisions, lower, root, log_w, z)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def factorize(b, lost, count, tau, precisions, lower, root, log_w, z):  # type: ignore[no-untyped-def]
-    """Factorise the lost block of a precision, P + diag(tau) = L L^T; log_w loses log|L|."""
+def factorize(b, lost, count, precisions, lower, root, log_w, z):  # type: ignore[no-untyped-def]
+    """Factorise the lost block of a precision, P = L L^T; log_w loses log|L|."""
     p = precisions.shape[1]
-    first, det, one, nothing, half = b * p * p, p, p + 1, p + 2, p + 3
+    first, det, one, nothing = b * p * p, p, p + 1, p + 2
     copy(z, one, z, det)
     for i in range(count):
         row = first + i * p
@@ -114,8 +116,7 @@ def factorize(b, lost, count, tau, precisions, lower, root, log_w, z):  # type: 
                 precisions, start, lower, row, lower, other, j, lower, other + j, lower, row + j
             )
         at = first + lost[i] * p + lost[i]
-        combine(1.0, precisions, at, 0.5 * tau[i], z, one, z, half)
-        pivot(z, half, lower, row, i, lower, row + i)
+        pivot(precisions, at, lower, row, i, lower, row + i)
         multiply(z, det, lower, row + i, z, det)
         # One logarithm per component, not one per gap; before the products run out of range.
         if i == count - 1 or i % 8 == 7:

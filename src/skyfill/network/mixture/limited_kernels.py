@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
-from skyfill.network.mixture.truncated_kernels import log_tail, through_window
+from skyfill.network.mixture.truncated_kernels import is_sure, through_window
 
 # Cells of the table, and how far it reaches to both sides (in standard deviations; tails within
 # limits fall like an exponential).
@@ -39,19 +39,37 @@ def tabulate(resp, mean, sd, window, logs, mass):  # type: ignore[no-untyped-def
     for k in range(resp.size):
         if resp[k] > NEGLIGIBLE:
             add_normal(resp[k] / sd[k], logs[k], mean[k], sd[k], first, width, mass)
-    total = 0.0
+    total, root = 0.0, math.sqrt(2.0 * noise)
     for i in range(mass.size):
         if noise > 0.0:
-            at, root = first + (i + 0.5) * width, math.sqrt(noise)
-            up = math.exp(log_tail((high - at) / root)[0]) if high < np.inf else 1.0
-            down = math.exp(log_tail((low - at) / root)[0]) if low > -np.inf else 0.0
-            mass[i] *= max(up - down, 0.0)
+            at = first + (i + 0.5) * width
+            if high == np.inf:  # the tail itself: a difference of two would lose it
+                mass[i] *= share_below(at, low, root)
+            else:
+                mass[i] *= max(share_below(high, at, root) - share_below(low, at, root), 0.0)
         total += mass[i]
     if total > 0.0:
         mass /= total
     else:  # nothing is left of the normals there: next to the limit is the best guess
         mass[0 if low > -np.inf else mass.size - 1] = 1.0
     return first, width
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def share_below(limit, at, root):  # type: ignore[no-untyped-def]
+    """Chance that a normal about `at`, of the standard deviation root / sqrt(2), is below."""
+    z = (limit - at) / root
+    return 1.0 if z > 5.0 else 0.5 * math.erfc(-z)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def changes_little(resp, mean, sd, window):  # type: ignore[no-untyped-def]
+    """Whether a window contains all of a gap's distribution but for a negligible part."""
+    low, high, noise = window
+    for k in range(resp.size):
+        if resp[k] > NEGLIGIBLE and not is_sure(mean[k], sd[k] ** 2 + noise, low, high):
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

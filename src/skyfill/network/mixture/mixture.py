@@ -12,7 +12,8 @@ from skyfill.network._array import Array, IntArray
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture import kernels
 from skyfill.network.mixture.lanes import LANES
-from skyfill.network.mixture.uncertain_kernels import Uncertain, add_uncertain
+from skyfill.network.mixture.row_kernels import Uncertain
+from skyfill.network.mixture.uncertain_kernels import add_uncertain
 from skyfill.network.moments import Moments
 from skyfill.network.single.graph import Parents
 
@@ -105,6 +106,8 @@ def in_blocks(fits: Sequence[Mixture]) -> kernels.Components:
     # Ignorable gaps add nothing to the likelihood.
     columns = 0 if fits[0].gap_rates is None else None
     lost, seen = (_side_by_side(logs[:, :columns]) for logs in gap_logs(fits))
+    covs = np.concatenate([fit.covs for fit in fits])
+    weights = np.concatenate([fit.weights for fit in fits])
     return kernels.Components(
         _side_by_side(np.concatenate([fit.means for fit in fits])),
         # Components of no weight fill the last block up; they can have any precision.
@@ -113,6 +116,8 @@ def in_blocks(fits: Sequence[Mixture]) -> kernels.Components:
         lost,
         seen,
         np.cumsum([0, *(len(fit.weights) for fit in fits)], dtype=np.int64),
+        _side_by_side(covs, np.eye(covs.shape[1])),
+        _side_by_side(np.log(weights), -np.inf),
     )
 
 

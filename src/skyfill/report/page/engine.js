@@ -59,11 +59,13 @@ class Engine extends Mixture {
       first += weight * value;
       second += weight * value * value;
     };
-    if (posterior.windows.has(j)) {
+    const parts = this.parts(posterior, j),
+      window = posterior.windows.get(j);
+    if (window && !changesLittle(parts, window, this.limits)) {
       const { first: start, width, mass } = this.table(posterior, j);
       mass.forEach((weight, i) => add(weight, start + (i + 0.5) * width));
     } else
-      for (const [weight, mean, sd] of this.parts(posterior, j))
+      for (const [weight, mean, sd] of parts)
         this.nodes.forEach((node, q) => add(weight * this.weights[q], mean + sd * node));
     const mean = this.within(posterior, j, middle + first);
     return { mean, sd: Math.sqrt(Math.max(second - first * first, 0)) };

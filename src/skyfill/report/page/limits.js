@@ -129,6 +129,14 @@ function propagate(cov, windows, { sweeps, settled }) {
   return { log, alpha, W, cavity };
 }
 
+/* Whether a window contains all of a distribution but for a negligible part. */
+function changesLittle(parts, { low, high, noise }, { sure }) {
+  return parts.every(([, mean, sd]) => {
+    const reach = sure * Math.sqrt(sd * sd + noise);
+    return low < mean - reach && mean + reach < high;
+  });
+}
+
 /* The distribution of a score within a window, in narrow cells of equal width. `parts` are
    [responsibility, mean, sd] of normals. */
 function tabulate(parts, window, { cells, below, above }) {
@@ -154,6 +162,8 @@ function tabulate(parts, window, { cells, below, above }) {
       sum += (weight / sd) * Math.exp(Math.max(-0.5 * z * z - logs[k], -700));
     });
     if (noise === 0) return sum;
+    /* One limit: the tail itself, since a difference of two would lose it. */
+    if (high === Infinity) return sum * normalCdf((at - low) / root);
     return sum * Math.max(normalCdf((high - at) / root) - normalCdf((low - at) / root), 0);
   });
   const total = mass.reduce((a, b) => a + b, 0);
