@@ -5,6 +5,7 @@ __all__ = [
     "ConvergenceWarning",
     "DataError",
     "DeviceError",
+    "EmptyColumnWarning",
     "GraphError",
     "ModelError",
     "RegularizationWarning",
@@ -30,6 +31,10 @@ class ConvergenceWarning(UserWarning):
 
 class RegularizationWarning(UserWarning):
     """The data do not determine the model; the stated regularization did."""
+
+
+class EmptyColumnWarning(UserWarning):
+    """A column without any value was left out."""
 
 
 class CatalogError(SkyfillError, ValueError):

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skyfill.classify import CatalogClassifier
 from skyfill.classify.views import VIEWS, Facts, choose_contrasts
-from skyfill.errors import DataError
+from skyfill.errors import DataError, EmptyColumnWarning
 from skyfill.impute import NetworkImputer
 
 QUICK = {"n_trees": 10, "n_rounds": 5, "n_folds": 2, "random_state": 0}
@@ -225,11 +225,36 @@ def test_columns_in_another_order_unseen_or_absent_are_refused_by_the_estimator(
             found.predict(pa.table(columns))
 
 
-def test_a_column_without_values_is_named():
+def test_a_column_without_values_is_left_out_with_a_warning():
     X, y = stars(60)
     X[:, 2] = np.nan
-    with pytest.raises(DataError, match="column 'x2' has no value in 60 rows"):
-        quick().fit(X, y)
+    with pytest.warns(EmptyColumnWarning, match="column 'x2' has no value in 60 rows and is left"):
+        found = quick().fit(X, y)
+    new, _ = stars(20, seed=1)
+    kept = [0, 1, 3]
+    plain = quick().fit(X[:, kept], y)
+    assert np.array_equal(found.predict_proba(new), plain.predict_proba(new[:, kept]))
+
+
+def test_masked_labels_are_no_class_and_masked_cells_are_gaps():
+    X, y = stars(90)
+    lost = np.arange(90) % 4 == 0
+    masked = np.ma.array(np.where(np.isnan(X), -999, X), mask=np.isnan(X))
+    words = np.ma.array(np.where(lost, "N/A", y), mask=lost)
+    found = quick().fit(masked, words)
+    assert found.classes_.tolist() == ["LPV", "QSO", "RRL"]
+    plain = quick().fit(X, np.where(lost, None, y))
+    assert np.array_equal(found.predict_proba(masked), plain.predict_proba(X))
+
+
+@pytest.mark.parametrize("method", ["forest", "both"])
+@pytest.mark.parametrize(("scale", "offset"), [(1e43, 0.0), (1.0, 1e9), (1e-46, 0.0), (1e-3, -1e6)])
+def test_units_and_offsets_do_not_change_the_classes(method, scale, offset):
+    X, y = stars(300, rate=0.1)
+    new, _ = stars(200, seed=1, rate=0.1)
+    plain = quick(method).fit(X, y).predict(new)
+    moved = quick(method).fit(X * scale + offset, y).predict(new * scale + offset)
+    assert (moved == plain).mean() > 0.9
 
 
 def test_draws_marginalize_the_gaps_and_leave_complete_rows_alone(fitted):

@@ -5,10 +5,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skyfill.catalog import Table
-from skyfill.errors import DataError
+from skyfill.errors import DataError, EmptyColumnWarning
 from skyfill.impute import (
     ForestImputer,
     GaussianMixtureImputer,
@@ -176,10 +178,28 @@ def test_set_output_gives_a_frame_with_names_and_index():
 
 
 @every_imputer
-def test_a_column_without_values_is_named(imputer):
-    X = pa.table({"J": [1.0, 2.0, 3.0], "K": pa.array([None] * 3, pa.float64())})
-    with pytest.raises(DataError, match="column 'K' has no value in 3 rows; drop it"):
-        imputer.fit(X)
+def test_a_column_without_values_is_left_out_with_a_warning(imputer):
+    J = np.arange(30.0)
+    X = pa.table({"J": J, "K": pa.array([None] * 30, pa.float64()), "H": J + 1})
+    with pytest.warns(EmptyColumnWarning, match="column 'K' has no value in 30 rows and is left"):
+        fitted = clone(imputer).fit(X)
+    assert fitted.get_feature_names_out().tolist() == ["J", "H"]
+    new = pa.table({"J": [3.0], "K": [5.0], "H": [None]})
+    expected = clone(imputer).fit(X.select(["J", "H"])).transform(new.select(["J", "H"]))
+    assert_allclose(fitted.transform(new), expected)
+
+
+def test_columns_that_are_all_empty_cannot_be_learned():
+    with pytest.raises(DataError, match="column 'x0' has no value in 3 rows; drop it"):
+        MeanImputer().fit(np.full((3, 2), np.nan))
+
+
+@every_imputer
+def test_masked_cells_are_gaps(imputer):
+    X = table()
+    masked = np.ma.array(np.where(np.isnan(X), -999.0, X), mask=np.isnan(X))
+    fitted = clone(imputer).fit(masked)
+    assert_allclose(fitted.transform(masked), clone(imputer).fit(X).transform(X))
 
 
 @every_imputer

@@ -20,11 +20,11 @@ from skyfill.classify.ensemble import METHODS, Training, fit_scorer, recipes_for
 from skyfill.classify.prior import as_prior, estimate_prior, shift_prior
 from skyfill.classify.scorer import N_DRAWS, Scores
 from skyfill.classify.sklearn_trees import Growth
-from skyfill.classify.training_set import Labels, read_labels
+from skyfill.classify.training_set import Labels, read_labels, unmasked_labels
 from skyfill.classify.views import VIEWS, Array
 from skyfill.errors import DataError
 from skyfill.impute import NetworkImputer, OneNetworkImputer
-from skyfill.impute._inputs import check_learnable, validated
+from skyfill.impute._inputs import learnable_columns, part_of, validated
 from skyfill.impute.base import as_generator
 from skyfill.network import Cells
 
@@ -143,7 +143,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array of shape (n, p), or a table
-            NaN, null and masked cells are gaps; every column needs at least one value.
+            NaN, null and masked cells are gaps. Columns without any value are left out, with a
+            warning.
         y : array of shape (n,)
             Class labels; rows whose label is None, NaN, masked or blank are used by the imputer
             only.
@@ -158,7 +159,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_options()
         numbers = validated(self, X, reset=True)
-        check_learnable(numbers, getattr(self, "feature_names_in_", None))
+        self.kept_ = learnable_columns(numbers, getattr(self, "feature_names_in_", None))
+        lower, upper, errors = (part_of(array, self.kept_) for array in (lower, upper, errors))
+        X, numbers = (X, numbers) if self.kept_.all() else (numbers[:, self.kept_],) * 2
         labels = self._labels(y, numbers)
         weights = None
         if sample_weight is not None:
@@ -190,7 +193,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Limits and errors of the rows are as in `fit`; likewise in the methods below.
         """
-        cells = Cells(self._new_rows(X), lower, upper, errors)
+        cells = self._new_cells(X, lower=lower, upper=upper, errors=errors)
         P = self.scorer_.probabilities(cells, n_draws=self.n_draws)
         if isinstance(self.prior, str):
             return shift_prior(P, self.scorer_.shares, estimate_prior(P, self.scorer_.shares))
@@ -208,12 +211,13 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Takes `lower`, `upper` and `errors`.
         """
-        cells = Cells(self._new_rows(X), **known)
+        cells = self._new_cells(X, **known)
         return self.scorer_.score(cells, n_draws=n_draws, rng=as_generator(random_state))
 
-    def _new_rows(self, X: Any) -> Array:
+    def _new_cells(self, X: Any, **known: Any) -> Cells:
         check_is_fitted(self)
-        return validated(self, X, reset=False)
+        numbers = np.asarray(part_of(validated(self, X, reset=False), self.kept_))
+        return Cells(numbers, **{name: part_of(each, self.kept_) for name, each in known.items()})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -235,7 +239,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _labels(self, y: Any, numbers: Array) -> Labels:
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
-        flat = y if hasattr(y, "to_pylist") else column_or_1d(y, warn=True)
+        flat = y if hasattr(y, "to_pylist") else column_or_1d(unmasked_labels(y), warn=True)
         check_consistent_length(numbers, flat)
         return read_labels(flat)
 

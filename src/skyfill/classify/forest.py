@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skyfill.classify.bodies import walk_trees
-from skyfill.classify.forest_layout import Packed, Trees, pack_trees
+from skyfill.classify.forest_layout import Packed, Trees, pack_trees, rounded
 from skyfill.device import Device, gpu_for, in_batches
 from skyfill.errors import DataError
 from skyfill.threads import map_rows
@@ -37,6 +37,8 @@ TYPES = {
     "values": np.float32,
     "baseline": np.float64,
 }
+# Only in files of forests that need it.
+EXACT = "exact"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +97,9 @@ class FlatForest(Trees):
 
             def work(rows: slice) -> None:
                 # Forests compare in single precision.
-                with np.errstate(over="ignore"):
-                    some = X[rows].astype(np.float32 if self.kind == "mean" else np.float64)
+                some = rounded(X[rows], self.exact) if self.kind == "mean" else X[rows]
+                if not len(self.exact):
+                    some = some.astype(np.float32 if self.kind == "mean" else np.float64)
                 out = device.empty(total[rows].shape, fill=0)
                 device.run(walk_trees, len(some), device.array(some), *copies[device.name], out)
                 device.host(out, total[rows])
@@ -121,12 +124,15 @@ class FlatForest(Trees):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays for a model file."""
         shape = np.array([self.n_features, self.n_classes, KINDS.index(self.kind)])
-        return {name: shape if name == "shape" else getattr(self, name) for name in TYPES}
+        arrays = {name: shape if name == "shape" else getattr(self, name) for name in TYPES}
+        return arrays | ({EXACT: self.exact} if len(self.exact) else {})
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> FlatForest:
         """Build from `arrays()`; ValueError where they are malicious or damaged."""
         checked = {name: _typed(arrays, name) for name in TYPES}
+        if EXACT in arrays:
+            checked[EXACT] = _typed(arrays, EXACT, np.int32)
         n_features, n_classes, kind = _shape_of(checked.pop("shape"))
         forest = cls(n_features, n_classes, KINDS[kind], **checked)
         _check(forest)
@@ -138,16 +144,18 @@ class FlatForest(Trees):
 def _check(forest: Trees) -> None:
     """Raise ValueError unless every walk ends at a leaf and gives probabilities."""
     _check_sizes(forest)
+    if not ((forest.exact >= 0) & (forest.exact < forest.n_features)).all():
+        raise ValueError("the forest compares features that do not exist")
     _check_walks(forest)
     _check_values(forest)
 
 
-def _typed(arrays: Arrays, name: str) -> NDArray[Any]:
+def _typed(arrays: Arrays, name: str, kind: Any = None) -> NDArray[Any]:
     """Take one array; ValueError where it has the wrong type or number of axes."""
     if name not in arrays:
         raise ValueError(f"the forest lacks the array {name!r}")
     array = np.asarray(arrays[name])
-    if array.dtype != TYPES[name] or array.ndim != (2 if name == "values" else 1):
+    if array.dtype != (kind or TYPES[name]) or array.ndim != (2 if name == "values" else 1):
         raise ValueError(f"array {name!r} of the forest has the wrong type or shape")
     return np.ascontiguousarray(array)
 

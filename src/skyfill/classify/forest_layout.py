@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -38,6 +38,9 @@ class Trees:
         Class shares, or scores: tree t of a boosting belongs to class ``t % n_scores``.
     baseline : float array of shape (n_scores,)
         Where a boosting starts; empty for a forest.
+    exact : int array
+        Features of which a forest compares values in double precision: single precision, of trees
+        in scikit-learn, would confuse them.
     """
 
     n_features: int
@@ -50,6 +53,7 @@ class Trees:
     target: NDArray[np.int32]
     values: NDArray[np.float32]
     baseline: NDArray[np.float64]
+    exact: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +67,25 @@ class Ranking:
     starts: NDArray[np.int64]
     columns: NDArray[np.int64]
     single: bool
+    exact: NDArray[np.int32]
 
     def rank(
         self, X: NDArray[np.float64], lanes: int, top: np.unsignedinteger
     ) -> NDArray[np.unsignedinteger]:
         """Rank the values among the cuts; forests compare in single precision."""
-        if self.single:
-            with np.errstate(over="ignore"):
-                X = X.astype(np.float32).astype(np.float64)
+        X = rounded(X, self.exact) if self.single else X
         shape = (-(-len(X) // lanes), max(len(self.columns), 1), lanes)
         ranks = np.zeros(shape, top.dtype)
         kernels.rank_rows(X, self.cuts, self.starts, self.columns, int(top), ranks)
         return ranks.ravel()
+
+
+def rounded(X: NDArray[np.float64], exact: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Round values to single precision, except those of exact columns."""
+    with np.errstate(over="ignore"):
+        found = X.astype(np.float32).astype(np.float64)
+    found[:, exact] = X[:, exact]
+    return found
 
 
 class Packed(Protocol):
@@ -129,7 +140,7 @@ def pack_trees(trees: Trees) -> Packed:
     columns, places = np.unique(codes[split], return_inverse=True)
     column = np.full(len(split), -1)
     column[split] = places
-    ranking = Ranking(cuts, cut_starts, columns, trees.kind == "mean")
+    ranking = Ranking(cuts, cut_starts, columns, trees.kind == "mean", trees.exact)
     return _pack_small(trees, ranking, column, rank) or _pack_nodes(trees, ranking, column, rank)
 
 

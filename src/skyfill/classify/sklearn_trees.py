@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,6 +23,8 @@ RATE, LEAVES, LEAST_IN_LEAF, RIDGE, COLUMNS, LEAST_COLUMNS = 0.05, 8, 3, 3.0, 0.
 # It learns frequent classes first and rare ones late, so a row weighs one over its class's count to
 # this power: macro F1 improves by 0.01 on MACHO and Chandra, and so does log loss.
 RARENESS = 0.5
+# Columns with larger values, or a smaller spread, absolute or relative, are ranked for forests.
+LARGEST_SINGLE, SMALLEST_SINGLE, COARSE = 1e30, 1e-30, 1e-4
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ def _grow_forest(kind: str, table: Array, y: Codes, growth: Growth) -> FlatFores
         class_weight=growth.class_weight,
         random_state=growth.seed,
     )
-    return flatten_forest(forest.fit(table, y, growth.weights))
+    ranked, values = rank_columns(table)
+    return _restored(flatten_forest(forest.fit(ranked, y, growth.weights)), values)
 
 
 def _grow_boosting(table: Array, y: Codes, growth: Growth) -> FlatForest:
@@ -90,6 +93,51 @@ GROWERS: dict[str, Callable[[Array, Codes, Growth], FlatForest]] = {
     "extra": partial(_grow_forest, "ExtraTreesClassifier"),
     "boosting": _grow_boosting,
 }
+
+
+def rank_columns(table: Array) -> tuple[Array, dict[int, Array]]:
+    """Replace values by ranks in columns that single precision, as of trees, would spoil.
+
+    Returns
+    -------
+    array, dict
+        The table, and the distinct values of each column that was ranked.
+
+    Examples
+    --------
+    >>> ranked, values = rank_columns(np.array([[1e9 + 0.5, 1.0], [1e9, 2.0]]))
+    >>> ranked.tolist(), list(values)
+    ([[1.0, 1.0], [0.0, 2.0]], [0])
+    """
+    seen = {j: column[~np.isnan(column)] for j, column in enumerate(table.T)}
+    values = {j: np.unique(column) for j, column in seen.items() if _is_coarse(column)}
+    ranked = table.copy() if values else table
+    for j, distinct in values.items():
+        ranked[:, j] = np.searchsorted(distinct, table[:, j])
+        ranked[np.isnan(table[:, j]), j] = np.nan
+    return ranked, values
+
+
+def _is_coarse(values: Array) -> bool:
+    """Check whether single precision would confuse values that differ."""
+    if not len(values):
+        return False
+    reach = float(np.abs(values).max())
+    return reach > LARGEST_SINGLE or (
+        0 < float(values.std()) < max(COARSE * reach, SMALLEST_SINGLE)
+    )
+
+
+def _restored(forest: FlatForest, values: Mapping[int, Array]) -> FlatForest:
+    """Return trees for values from trees that were grown on ranks."""
+    threshold = forest.threshold.copy()
+    for j, distinct in values.items():
+        # A cut above all ranks separates values from gaps, also in the units of the column.
+        cut = (forest.feature == j) & (threshold < len(distinct) - 1)
+        below = np.floor(threshold[cut]).astype(np.intp)
+        # Halved first: the sum of two large values could overflow.
+        threshold[cut] = distinct[below] / 2 + distinct[below + 1] / 2
+    return replace(forest, threshold=threshold, exact=np.array(list(values), np.int32))
 
 
 class _Tree(NamedTuple):

@@ -31,7 +31,7 @@ class Labels(NamedTuple):
 def read_labels(y: Any) -> Labels:
     """Find the rows with a label, and the classes; blanks around a label do not count.
 
-    A label that is None, NaN or blank is missing.
+    A label that is None, NaN, masked or blank is missing.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def read_labels(y: Any) -> Labels:
     """
     from sklearn.utils.multiclass import check_classification_targets
 
-    given = _stripped(np.asarray(y.to_pylist() if hasattr(y, "to_pylist") else y))
+    given = _stripped(np.asarray(y.to_pylist() if hasattr(y, "to_pylist") else unmasked_labels(y)))
     known = ~np.array([_is_gap(value) for value in given.tolist()], bool)
     values = given[known]
     if not len(values):
@@ -70,6 +70,21 @@ def label_texts(values: Iterable[Any]) -> NDArray[Any]:
     """
     texts = [None if _is_gap(value) else str(value).strip() for value in values]
     return np.array(texts, dtype=object)
+
+
+def unmasked_labels(y: Any) -> Any:
+    """Put None where an array of labels is masked; return anything else as it is.
+
+    Examples
+    --------
+    >>> unmasked_labels(np.ma.array(["QSO", "RRL"], mask=[False, True])).tolist()
+    ['QSO', None]
+    """
+    if not isinstance(y, np.ma.MaskedArray) or not np.ma.getmaskarray(y).any():
+        return np.asarray(y) if isinstance(y, np.ma.MaskedArray) else y
+    words = np.array(y, dtype=object)
+    words[np.ma.getmaskarray(y)] = None
+    return words
 
 
 def _stripped(y: NDArray[Any]) -> NDArray[Any]:

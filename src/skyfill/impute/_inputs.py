@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skyfill.catalog import Table
-from skyfill.errors import DataError
+from skyfill.errors import DataError, EmptyColumnWarning
 
 Array = NDArray[np.float64]
 
@@ -47,7 +48,7 @@ def as_numbers(X: Any) -> Numbers:
         return Numbers(_checked(_from_arrow(table)), tuple(table.column_names))
     columns = getattr(X, "columns", None)
     names = None if columns is None else tuple(str(name) for name in columns)
-    return Numbers(_checked(X), names)
+    return Numbers(_checked(unmasked(X)), names)
 
 
 def validated(estimator: Any, X: Any, *, reset: bool) -> Array:
@@ -60,9 +61,36 @@ def validated(estimator: Any, X: Any, *, reset: bool) -> Array:
 
     table = as_arrow(X)
     if table is None:
-        return np.asarray(validate_data(estimator, X, reset=reset, **_CHECKS))
+        return np.asarray(validate_data(estimator, unmasked(X), reset=reset, **_CHECKS))
     validate_data(estimator, table, reset=reset, skip_check_array=True)
     return _checked(_from_arrow(table), estimator)
+
+
+def unmasked(X: Any) -> Any:
+    """Put NaN where a NumPy array is masked; return anything else as it is."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    return np.ma.filled(X.astype(np.float64), np.nan)
+
+
+def learnable_columns(X: Array, names: Any) -> NDArray[np.bool_]:
+    """Mark columns with values; warn that the others are left out, or refuse if there are none."""
+    lost = np.isnan(X).all(axis=0)
+    if lost.all():
+        check_learnable(X, names)
+    if lost.any():
+        listed = [f"x{j}" if names is None else str(names[j]) for j in np.flatnonzero(lost)]
+        warnings.warn(
+            f"column {', '.join(map(repr, listed))} has no value in {len(X)} rows and is left out",
+            EmptyColumnWarning,
+            stacklevel=3,
+        )
+    return np.asarray(~lost)
+
+
+def part_of(array: Any, kept: NDArray[np.bool_]) -> Any:
+    """Return some columns of an array, if there is one; all columns as they are."""
+    return array if array is None or kept.all() else unmasked(np.asanyarray(array))[:, kept]
 
 
 def check_learnable(X: Array, names: Any) -> None:

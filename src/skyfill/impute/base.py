@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skyfill.impute._inputs import Array, check_learnable, validated
+from skyfill.impute._inputs import Array, learnable_columns, part_of, validated
 from skyfill.network import Posterior
 
 
@@ -29,12 +29,11 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
         Parameters
         ----------
         X : array of shape (n, p), or a table
-            NaN, null and masked cells are gaps; every column needs at least one value.
+            NaN, null and masked cells are gaps. Columns without any value are left out, with a
+            warning, here and in all results.
         y : ignored
         """
-        numbers = validated(self, X, reset=True)
-        check_learnable(numbers, getattr(self, "feature_names_in_", None))
-        self._fit(numbers)
+        self._fit(self._first_rows(X))
         return self
 
     def transform(self, X: Any) -> Array:
@@ -42,16 +41,26 @@ class Imputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: i
 
         Returns
         -------
-        array of shape (n, p)
+        array of shape (n, columns with values in the training set)
             Without NaN, even for a row or a column that consists of gaps only.
         """
         numbers = self._new_rows(X)
         lost = np.isnan(numbers)
         return np.where(lost, self._fill(numbers), numbers) if lost.any() else numbers.copy()
 
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Name the columns of results."""
+        return super().get_feature_names_out(input_features)[self.kept_]
+
+    def _first_rows(self, X: Any) -> Array:
+        """Check the rows to learn from, and which columns have values."""
+        numbers = validated(self, X, reset=True)
+        self.kept_ = learnable_columns(numbers, getattr(self, "feature_names_in_", None))
+        return np.asarray(part_of(numbers, self.kept_))
+
     def _new_rows(self, X: Any) -> Array:
         check_is_fitted(self)
-        return validated(self, X, reset=False)
+        return np.asarray(part_of(validated(self, X, reset=False), self.kept_))
 
     def _fit(self, X: Array) -> None:
         raise NotImplementedError

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from skyfill.errors import ConvergenceWarning
-from skyfill.impute._inputs import Array, check_learnable, validated
+from skyfill.impute._inputs import Array, part_of
 from skyfill.impute.base import DistributionImputer, as_generator
 from skyfill.network import Cells, Posterior, learn_mixture
 from skyfill.network.mixture.learn import LearnedMixture
@@ -98,7 +98,8 @@ class NetworkImputer(DistributionImputer):
         Parameters
         ----------
         X : array of shape (n, p), or a table
-            NaN, null and masked cells are gaps; every column needs at least one value.
+            NaN, null and masked cells are gaps. Columns without any value are left out, with a
+            warning, here and in all results.
         y : ignored
         lower, upper : arrays of shape (n, p), optional
             Limits of missing values: the value is larger than `lower`, as the magnitude of a
@@ -107,15 +108,16 @@ class NetworkImputer(DistributionImputer):
             Standard deviations of the errors of seen values, and the widths of limits. The
             distribution learned is that of the values without errors. NaN or 0: exact.
         """
-        numbers = validated(self, X, reset=True)
-        check_learnable(numbers, getattr(self, "feature_names_in_", None))
-        self._learn(Cells(numbers, lower, upper, errors))
+        numbers = self._first_rows(X)
+        known = (part_of(array, self.kept_) for array in (lower, upper, errors))
+        self._learn(Cells(numbers, *known))
         return self
 
     def _learn(self, cells: Cells) -> None:
         options = self.get_params(deep=False)
         rng = as_generator(options.pop("random_state"))
         names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else names[self.kept_]
         learned = self._learner(cells, names, rng=rng, **options)
         self.network_, self.plan_ = learned.network, learned.plan
         self.n_iter_, self.converged_ = learned.n_iter, learned.converged
@@ -138,7 +140,9 @@ class NetworkImputer(DistributionImputer):
         return self.fit(X, y, **known).transform(X, **known)
 
     def _cells(self, X: Any, lower: Any, upper: Any, errors: Any) -> Cells:
-        return Cells(self._new_rows(X), lower, upper, errors)
+        numbers = self._new_rows(X)
+        known = (part_of(array, self.kept_) for array in (lower, upper, errors))
+        return Cells(numbers, *known)
 
     def posterior(
         self,
@@ -180,7 +184,9 @@ class NetworkImputer(DistributionImputer):
 
         Takes `lower`, `upper` and `errors`.
         """
-        cells = Cells(self._new_rows(X), **known)
+        cells = self._cells(X, *(known.pop(name, None) for name in ("lower", "upper", "errors")))
+        if known:
+            raise TypeError(f"sample takes no {', '.join(known)}")
         return self.network_.draws(cells, n_draws, as_generator(random_state))
 
     def score_samples(
