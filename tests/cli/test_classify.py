@@ -197,7 +197,7 @@ def test_one_class_is_refused_and_few_objects_are_told(folder):
     write_table(table.with_column("class", three), folder / "one.parquet")
     said = run(*words, folder / "three.skyfill")
     assert said.exit_code == 0, said.output
-    assert "warning: class QSO has 3 objects" in said.stderr
+    assert "whose probabilities are rough: QSO (3)" in said.stderr
 
 
 def test_a_model_without_labels_cannot_classify_and_says_so(folder):

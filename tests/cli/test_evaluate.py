@@ -180,7 +180,7 @@ def test_classifiers_as_json_and_figure(run, few_trees, labelled, tmp_path):
         (["--label", "class", "--methods", "magic"], "no method 'magic'"),
         (["--label", "class", "--without", "wise"], "no feature 'wise'"),
         (["--label", "id"], "has 1 object"),
-        (["--label", "V", "--columns", "V,I"], "it is among the --columns"),
+        (["--label", "V", "--columns", "V,I"], "has the role label: it must not be learned"),
     ],
 )
 def test_mistakes_with_labels_are_one_line_and_exit_code_2(run, labelled, words, message):

@@ -183,3 +183,91 @@ def test_rows_of_the_training_set_are_recognized_when_they_are_classified(tmp_pa
     assert warning.startswith("30 of 70 rows are in the training set")
     known = read_table(tmp_path / "out.parquet").column("trained_on").to_pylist()
     assert known == [True] * 30 + [False] * 40
+
+
+@pytest.fixture
+def stars(tmp_path):
+    """Features beside positions, probabilities of another classifier, and rare classes."""
+    columns = labelled()
+    rng = np.random.default_rng(9)
+    columns["class"] = np.where(np.arange(120) < 4, "QSO?", columns["class"]).astype(object)
+    columns["class"][7] = "odd"
+    leaks = {"gaia_ra": rng.uniform(80, 90, 120), "gaia_dec": rng.uniform(-70, -60, 120)}
+    leaks |= {"P_QSO": rng.uniform(size=120), "class_code": rng.integers(1, 3, 120).astype(float)}
+    write_table(Table.from_columns({**columns, **leaks}), tmp_path / "stars.parquet")
+    return tmp_path / "stars.parquet"
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_features_for_classes_are_not_guessed_in_silence(stars, tmp_path, command):
+    words = (command, stars, "--label", "class", *(("-o", tmp_path / "m") * (command == "train")))
+    text = run(*words, code=2).stderr
+    assert "guessed: features: a, b, c" in text
+    assert f"take all of a, b, c with --{'features' if command == 'train' else 'columns'} auto" in (
+        " ".join(text.split())
+    )
+
+
+def test_guessed_features_can_be_confirmed_and_leave_leaks_out(stars, tmp_path):
+    done = run("train", stars, "--features", "auto", *SMALL, "--json", "-o", tmp_path / "m.skyfill")
+    assert load_model(tmp_path / "m.skyfill").names == ("a", "b", "c")
+    assert said(done)["guessed"] == ["features: a, b, c"]
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_columns_that_give_the_class_away_are_refused_together(stars, tmp_path, command):
+    option, out = (
+        ("--features", ("-o", tmp_path / "m")) if command == "train" else ("--columns", ())
+    )
+    words = (command, stars, "--label", "class", *out, option)
+    text = " ".join(run(*words, "a,gaia_ra,name,gaia_dec", code=2).stderr.split())
+    assert "'gaia_ra' has the role position; column 'name' has the role identifier" in text
+    assert "--force gaia_ra,name,gaia_dec" in text
+    text = " ".join(run(*words, "a,P_QSO,class_code", code=2).stderr.split())
+    assert "'P_QSO' looks like a probability or a class of another classifier" in text
+    assert "--force P_QSO,class_code" in text
+    assert "no column 'x'; the columns are" in run(*words, "a,x,y", code=2).stderr
+    assert "no column 'y'" in run(*words, "a,x,y", code=2).stderr
+
+
+def test_classes_are_merged_and_rare_ones_left_out(stars, tmp_path):
+    words = ("train", stars, "--features", "a,b,c", *SMALL, "--json", "-o", tmp_path / "m.skyfill")
+    done = run(*words, "--merge", "QSO?=QSO", "--min-class", "5")
+    assert set(json.loads(done.stdout)["classes"]) == {"QSO", "RRL"}
+    (warning,) = said(done)["warned"]
+    assert warning.startswith("classes with fewer than 5 objects count as unlabelled: odd (1)")
+    assert "no class 'QS0', did you mean 'QSO'" in run(*words, "--merge", "QS0=QSO", code=2).stderr
+
+
+def test_a_class_of_one_object_is_no_reason_to_stop(stars):
+    done = run("evaluate", stars, "--columns", "a,b,c", "--label", "class", "--folds", "2",
+               "--methods", "nan-forest", "--json")  # fmt: skip
+    assert json.loads(done.stdout)["classes"] == ["QSO", "QSO?", "RRL"]
+    assert "odd (1)" in said(done)["warned"][0]
+
+
+def test_a_label_that_names_objects_is_an_error_at_once(tmp_path):
+    columns = labelled(400)
+    write_table(Table.from_columns(columns), tmp_path / "stars.parquet")
+    words = ("train", tmp_path / "stars.parquet", "--features", "a,b,c", "--label", "name")
+    assert "400 different values" in run(*words, "-o", tmp_path / "m.skyfill", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("ra", "dec"), [("gaia_ra", "gaia_dec"), ("CSCv2_RA", "CSCv2_DEC"), ("_RA.icrs", "_DE.icrs"),
+                    ("RAJ2000", "DEJ2000")]
+)  # fmt: skip
+def test_positions_behind_prefixes_are_found(tmp_path, ra, dec):
+    write_table(Table.from_columns({ra: [80.0, 81.0], dec: [-69.0, -68.0]}), tmp_path / "a.parquet")
+    columns = {"ra": [80.0], "dec": [-69.0], "e_ra": [0.1], "e_dec": [0.1], "J": [14.0]}
+    write_table(Table.from_columns(columns), tmp_path / "b.parquet")
+    run("match", tmp_path / "a.parquet", tmp_path / "b.parquet", "-o", tmp_path / "out.parquet")
+    assert read_table(tmp_path / "out.parquet").column("J").to_pylist() == [14.0, None]
+
+
+def test_two_positions_are_not_chosen_between(tmp_path):
+    names = ("gaia_ra", "gaia_dec", "wise_ra", "wise_dec")
+    write_table(Table.from_columns({name: [80.0] for name in names}), tmp_path / "a.parquet")
+    write_table(Table.from_columns({"ra": [80.0], "dec": [80.0]}), tmp_path / "b.parquet")
+    words = ("match", tmp_path / "a.parquet", tmp_path / "b.parquet", "-o", tmp_path / "o.parquet")
+    assert "several positions: gaia_ra:gaia_dec, wise_ra:wise_dec" in run(*words, code=2).stderr

@@ -14,16 +14,23 @@ _IDENTIFIER = re.compile(
     re.IGNORECASE,
 )
 _POSITION = re.compile(
-    r"_?(ra|de|dec|glon|glat|elon|elat|lon|lat)(_?j?2000|_?icrs|_?deg|_?rad|j)?"
+    r"(?!(pm|e|err|error|sig|sigma)_)(\w+_|_)?(ra|de|dec|glon|glat|elon|elat|lon|lat)(_?j?2000|[_.]?icrs|_?deg|_?rad|j)?"
     r"|right_?ascension|declination|ra(rad|deg|hms)|dec?(rad|deg|dms)|(asc|dec)_[dms]",
     re.IGNORECASE,
 )
 _LABEL = re.compile(
     r"(\w*_)?(class|label|type|classification|spclass|sptype|otype|category)", re.IGNORECASE
 )
+# Results of other classifiers: they know the answer, or another program's opinion of it.
+_PROBABILITY = re.compile(
+    r"p_(?!(rot|orb|lc|ls|days?|\d+)$)\w+|p_?(any|qso|agn|stars?|gal|galaxy)"
+    r"|(\w+_)?(prob|probability|likelihood|confidence|score)(_\w+)?"
+    r"|(\w+_)?(class|type|label)_?(id|code|num|no|\d+)|classprob\w*",
+    re.IGNORECASE,
+)
 # Names of the error or the limit of a column.
 _ERRORS = ("e_{}", "{}_err", "{}_error", "err_{}", "error_{}", "sigma_{}", "{}_sigma", "e{}",
-           "{}err", "d{}", "{}_unc", "{}e")  # fmt: skip
+           "{}err", "d{}", "{}_unc", "{}e", "{}Err", "sig_{}", "{}_sig", "sd_{}")  # fmt: skip
 _LIMITS = ("{}_limit", "{}_lim", "{}lim", "l_{}", "limit_{}")
 _FEATURE_UCDS = ("phot", "time.period", "src.var", "stat.", "spect", "em.", "phys", "pos.pm",
                  "pos.parallax", "arith", "time.duration")  # fmt: skip
@@ -60,7 +67,7 @@ def guess_roles(schema: pa.Schema) -> dict[str, Guess]:
     infos = {field.name: ColumnInfo.from_metadata(field.metadata) for field in schema}
     unset = [field for field in schema if infos[field.name].role is Role.OTHER]
     guesses = {field.name: _guess(field, infos) for field in unset}
-    return {name: guess for name, guess in guesses.items() if guess}
+    return {n: guess for n, guess in guesses.items() if guess and guess.role is not Role.OTHER}
 
 
 def is_identifier_name(name: str) -> bool:
@@ -72,6 +79,17 @@ def is_identifier_name(name: str) -> bool:
     (True, False)
     """
     return _IDENTIFIER.fullmatch(name) is not None
+
+
+def is_probability_name(name: str) -> bool:
+    """Whether a column is named like the probability or the class of another classifier.
+
+    Examples
+    --------
+    >>> is_probability_name("P_AGN"), is_probability_name("period")
+    (True, False)
+    """
+    return _PROBABILITY.fullmatch(name) is not None
 
 
 def with_guessed_roles(table: Table) -> Table:
@@ -156,5 +174,6 @@ _RULES = (
     _by_name(_POSITION, Role.POSITION),
     _by_name(_IDENTIFIER, Role.IDENTIFIER),
     _by_name(_LABEL, Role.LABEL),
+    _by_name(_PROBABILITY, Role.OTHER),
     _feature,
 )

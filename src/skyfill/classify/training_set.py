@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.catalog import Role, Table, with_guessed_roles
+from skyfill.catalog.roles import is_probability_name
+from skyfill.catalog.table import nearest
 from skyfill.errors import CatalogError, DataError
 
 Codes = NDArray[np.intp]
+# A column with more values is no label.
+MOST_CLASSES = 300
 # Positions and identifiers would be memorized; labels are what is to be predicted.
 NO_FEATURES = (Role.IDENTIFIER, Role.POSITION, Role.LABEL, Role.REASON)
 
@@ -87,6 +91,32 @@ def unmasked_labels(y: Any) -> Any:
     return words
 
 
+def merged(texts: Iterable[str | None], names: Mapping[str, str]) -> list[str | None]:
+    """Give classes the names to which they are merged; DataError where there is no such class.
+
+    Examples
+    --------
+    >>> merged(["YSO?", "AGN", None], {"YSO?": "YSO"})
+    ['YSO', 'AGN', None]
+    """
+    known = list(texts)
+    lost = sorted(set(names) - set(known))
+    if lost:
+        classes = sorted({text for text in known if text is not None})
+        hints = "; ".join(f"no class {name!r}, {nearest(name, classes)}" for name in lost)
+        raise DataError(f"cannot merge: {hints}")
+    return [None if text is None else names.get(text, text) for text in known]
+
+
+def check_class_count(n_classes: int, label: str) -> None:
+    """Refuse a column that names objects rather than classes."""
+    if n_classes > MOST_CLASSES:
+        raise DataError(
+            f"column {label!r} has {n_classes} different values, more than {MOST_CLASSES} classes: "
+            "is it the label? Name another column, or drop rare classes (--min-class N)"
+        )
+
+
 def _stripped(y: NDArray[Any]) -> NDArray[Any]:
     if y.dtype.kind == "U":
         return np.char.strip(y)
@@ -145,13 +175,19 @@ def check_features(table: Table, names: Sequence[str], force: Sequence[str] = ()
     Traceback (most recent call last):
     skyfill.errors.CatalogError: column 'ra' has the role position: it must not be learned; ...
     """
-    for name in names:
-        role = table.info(name).role
-        if role in NO_FEATURES and name not in force:
-            raise CatalogError(
-                f"column {name!r} has the role {role}: it must not be learned; leave it out of the "
-                "features, set its role to feature, or force it"
-            )
+    roles = {name: table.info(name).role for name in names if name not in force}
+    _refuse({n: f"has the role {role}" for n, role in roles.items() if role in NO_FEATURES})
+
+
+def _refuse(why: Mapping[str, str]) -> None:
+    """Name all columns that must not be learned, and the reasons."""
+    if why:
+        listed = "; ".join(f"column {name!r} {reason}" for name, reason in why.items())
+        it, them, role = ("it", "it", "its role") if len(why) == 1 else ("they", "them", "roles")
+        raise CatalogError(
+            f"{listed}: {it} must not be learned; leave {them} out of the features, set {role} to "
+            f"feature, or force {them} (--force {','.join(why)})"
+        )
 
 
 def check_class_features(
@@ -164,9 +200,9 @@ def check_class_features(
     """
     own = table.names_with(Role.FEATURE)
     check_features(with_guessed_roles(table).with_info(label, role=Role.LABEL), names, force)
-    for name in names:
-        if own and name not in (*own, *force):
-            raise CatalogError(
-                f"column {name!r} has the role {table.info(name).role}, but the table names its "
-                "features: leave it out, set its role to feature, or force it"
-            )
+    asked = [name for name in names if name not in (*own, *force)]
+    looks = "looks like a probability or a class of another classifier"
+    _refuse({name: looks for name in asked if is_probability_name(name)})
+    if own:
+        but = "has the role {}, but the table names its features"
+        _refuse({name: but.format(table.info(name).role) for name in asked})

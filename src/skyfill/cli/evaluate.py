@@ -14,6 +14,7 @@ import numpy as np
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_repeats, check_training, mention_rules
 from skyfill.cli.terminal import echo, note, progress_bar, write_json
+from skyfill.cli.training_columns import choose_features, takes_classes, with_labels
 from skyfill.errors import CatalogError, DataError
 
 if TYPE_CHECKING:
@@ -69,6 +70,13 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 )
 @shared.feature_option("--columns", "columns")
 @click.option("--log", "logs", multiple=True, metavar="COLUMN", help="Take log10 of a column.")
+@takes_classes
+@click.option(
+    "--force",
+    metavar="COLUMN,...",
+    default="",
+    help="Features to take although they are identifiers, positions or results of classifiers.",
+)
 @shared.group()
 @shared.schema()
 @shared.seed()
@@ -85,13 +93,20 @@ def command(**options: Any) -> None:
     including how to fill gaps, is learned inside the fold. Intervals are paired, over objects.
     """
     from skyfill.catalog import Schema, read_schema, read_table
+    from skyfill.classify.training_set import check_class_features
 
     rules = read_schema(options["schema"]) if options["schema"] else Schema()
     table = read_table(options["catalog"], schema=rules)
     mention_rules(rules, table.names)
     if not len(table):
         raise CatalogError(f"{options['catalog']}: has no rows, so there is nothing to compare")
-    names = _features(table, options)
+    names = choose_features(table, options, "columns")
+    if options["label"]:
+        force = shared.words_of(options["force"])
+        check_class_features(table, names, options["label"], force)
+        table = with_labels(table, options, least=2)
+    elif len(names) < 2:
+        raise CatalogError("one feature cannot be filled from others; name two with --columns")
     check_training(table, names, rules)
     groups = check_repeats(table, names, options["group"])
     numbers = _logarithms(table.select(names), options["logs"])
@@ -133,8 +148,6 @@ def _compare_classifiers(
     from skyfill.evaluate.score_figures import draw_classification
 
     names = numbers.names
-    if options["label"] in names:
-        raise CatalogError(f"--label {options['label']}: it is among the --columns to classify by")
     X, methods = numbers.numbers(*names), _methods(options, classifiers, CLASSIFYING)
     columns = sorted({j for text in options["without"] for j in survey_columns(names, text)})
     folds, repeats = options["folds"], options["repeats"] or 1
@@ -191,23 +204,6 @@ def _survey_tables(parts: Mapping[str, ClassComparison]) -> list[str]:
             texts.append(part.only([method, f"{method} without"]).class_table())
         texts.append(part.summary_table())
     return texts
-
-
-def _features(table: Table, options: Mapping[str, Any]) -> list[str]:
-    """Name the columns to use: those given, those with the role feature, or by guessed role."""
-    from skyfill.catalog import Role, with_guessed_roles
-
-    if options["columns"]:
-        return str(options["columns"]).split(",")
-    known = table.names_with(Role.FEATURE)
-    names = list(known or with_guessed_roles(table).names_with(Role.FEATURE))
-    names = [name for name in names if name != options["label"]]
-    if len(names) < 2:
-        raise CatalogError(
-            f"{options['catalog']}: {len(names)} columns have the role feature; two are needed: "
-            "name them with --columns, or set roles with --schema (see skyfill inspect)"
-        )
-    return names
 
 
 def _logarithms(table: Table, names: Sequence[str]) -> Table:

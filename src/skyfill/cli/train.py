@@ -13,6 +13,7 @@ from skyfill.cli.checks import check_repeats, check_training, mention_rules
 from skyfill.cli.terminal import cells_line, note, stages, warn, write_json
 from skyfill.cli.train_large import out_of_core, resume
 from skyfill.cli.train_network import settle_network, which_network, words_of_network
+from skyfill.cli.training_columns import choose_features, takes_classes, with_labels
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
@@ -40,6 +41,7 @@ FITS, CLASS_FITS = 8, 3
 @click.option(
     "--label", metavar="COLUMN", help="Column of the classes: the model can then classify."
 )
+@takes_classes
 @shared.group()
 @shared.schema()
 @shared.text()
@@ -117,7 +119,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     source = None if place is Place.MEMORY else open_source(catalog)
     table = rules.apply(source.table()) if source else read_table(catalog, schema=rules)
     mention_rules(rules, table.names)
-    names = _features(table, options)
+    names = choose_features(table, options, "features")
+    table = with_labels(table, options, least=1) if options["label"] else table
     check_training(rules.apply(source.sample(names)) if source else table, names, rules)
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
     made = json.loads(Provenance(shared.as_typed(context), inputs, seed=seed).to_json())
@@ -218,8 +221,9 @@ def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]
         "classes": counts,
         "calibration": fitted.scorer_.calibration.kind,
     }
-    for name in sorted(name for name, count in counts.items() if count < FEW):
-        warn(f"class {name} has {counts[name]} objects: its probabilities are rough")
+    if few := sorted(name for name, count in counts.items() if count < FEW):
+        listed = ", ".join(f"{name} ({counts[name]})" for name in few)
+        warn(f"classes with fewer than {FEW} objects, whose probabilities are rough: {listed}")
     unlabelled = len(table) - sum(counts.values())
     rest = f", {unlabelled} rows without a label" if unlabelled else ""
     return model, facts, f"{len(counts)} classes{rest}, {words_of_network(model, plan)}"
@@ -259,28 +263,11 @@ def _imputer(options: dict[str, Any]) -> Any:
 
 def _refuse_class_options(options: dict[str, Any]) -> None:
     """Say when an option of the classifier is given without labels."""
-    for name in ("trees", "class_weight", "prior", "no_calibration"):
+    for name in ("trees", "class_weight", "prior", "no_calibration", "merges", "min_class"):
         if options[name]:
             raise click.BadParameter(
                 "needs --label COLUMN", param_hint=f"--{name.replace('_', '-')}"
             )
-
-
-def _features(table: Table, options: dict[str, Any]) -> tuple[str, ...]:
-    """Columns asked for, or of role feature; guessed roles only where no role is set."""
-    from skyfill.catalog import Role, with_guessed_roles
-    from skyfill.errors import CatalogError
-
-    asked, label = shared.words_of(options["features"]), options["label"]
-    for name in (*asked, *((label,) if label else ())):
-        table.column(name)
-    known = asked or table.names_with(Role.FEATURE)
-    guessed = () if known else with_guessed_roles(table).names_with(Role.FEATURE)
-    names = known or tuple(name for name in guessed if name != label)
-    if not names:
-        raise CatalogError("no column looks like a feature; name them with --features COLUMN,...")
-    note(f"features{'' if known else ' (guessed)'}: {', '.join(names)}")
-    return names
 
 
 def _components(text: str) -> int | str:

@@ -1,5 +1,6 @@
 """Positions of a table in degrees: find their columns and units."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +57,14 @@ _UCDS = (
     ("pos.eq.ra;meta.main", "pos.eq.dec;meta.main"),
     ("pos_eq_ra_main", "pos_eq_dec_main"),
     ("pos.eq.ra", "pos.eq.dec"),
+)
+
+
+# Of a survey, not errors or proper motions.
+_PREFIXED = re.compile(
+    r"(?!(?:pm|e|err|error|sig|sigma)_)(?P<prefix>\w*?_)(?P<axis>ra|dec?)"
+    r"(?P<suffix>(?:[_.]?(?:j?2000|icrs|deg|rad))?)",
+    re.IGNORECASE,
 )
 
 
@@ -144,7 +153,7 @@ def find_position_columns(table: Table) -> PositionColumns:
         pair = pair_by_ucd(table, names, _UCDS) or pair_by_name(names, _PAIRS)
         if pair:
             return PositionColumns(pair[:1], pair[1:])
-        if found := _in_parts(names):
+        if found := _in_parts(names) or _behind_prefix(names):
             return found
     if len(chosen) == 2 and not any(_is_other_frame(table, name) for name in chosen):
         return PositionColumns(chosen[:1], chosen[1:])
@@ -158,6 +167,21 @@ def find_position_columns(table: Table) -> PositionColumns:
 def _is_other_frame(table: Table, name: str) -> bool:
     ucd = table.info(name).ucd or ""
     return ucd.startswith(("pos.gal", "pos.ecl")) or name.lower().startswith(("gl", "gal", "e"))
+
+
+def _behind_prefix(names: tuple[str, ...]) -> PositionColumns | None:
+    """Find a pair such as gaia_ra and gaia_dec; CatalogError where there are several."""
+    found = [match for match in map(_PREFIXED.fullmatch, names) if match]
+    parts = {(m["prefix"], m["suffix"].lower(), m["axis"][:1].lower()): m.string for m in found}
+    pairs = [
+        (name, parts[prefix, suffix, "d"])
+        for (prefix, suffix, axis), name in parts.items()
+        if axis == "r" and (prefix, suffix, "d") in parts
+    ]
+    if len(pairs) > 1:
+        listed = ", ".join(f"{ra}:{dec}" for ra, dec in pairs)
+        raise CatalogError(f"several positions: {listed}; choose one (--position)")
+    return PositionColumns(pairs[0][:1], pairs[0][1:]) if pairs else None
 
 
 def _in_parts(names: tuple[str, ...]) -> PositionColumns | None:
