@@ -48,6 +48,11 @@ def test_show_lists_its_arcs(folder):
     found = {(arc["parent"], arc["child"]) for arc in facts["arcs"]}
     assert found == set(load_model(folder / "paper.skyfill").network.arcs())
     assert facts["arcs_learned"]
+    seen = stars().numbers("V")[:, 0]
+    first = facts["features"][0]
+    assert (first["name"], first["range"]) == ("V", None)
+    assert first["mean"] == pytest.approx(np.nanmean(seen))
+    assert first["sd"] == pytest.approx(np.nanstd(seen))
 
 
 def test_impute_classify_and_report_take_it(folder):

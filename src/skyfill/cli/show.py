@@ -15,6 +15,7 @@ from skyfill.cli.terminal import cells_line, echo, write_json
 
 if TYPE_CHECKING:
     from skyfill.model import Detection, Model
+    from skyfill.network.mixture.margin import Margin
 
 MOST_ARCS = 30
 # Kinds of `FlatForest` in the words of the field.
@@ -70,7 +71,7 @@ def _features(model: Model) -> list[dict[str, Any]]:
     return [
         {
             **vars(feature),
-            "range": [float(margin.x[0]), float(margin.x[-1])],
+            **_spread(margin),
             "gaps": None if share is None else round(float(share), 4),
             **detection,
         }
@@ -78,6 +79,16 @@ def _features(model: Model) -> list[dict[str, Any]]:
             model.features, model.network.margins, shares, known, strict=True
         )
     ]
+
+
+def _spread(margin: Margin) -> dict[str, Any]:
+    """Give the range of a feature in training or, where it is only standardized, mean and sd."""
+    from skyfill.network.mixture.margin import Identity
+
+    low, high = float(margin.x[0]), float(margin.x[-1])
+    if isinstance(margin, Identity):
+        return {"range": None, "mean": low, "sd": high - low}
+    return {"range": [low, high]}
 
 
 def _detection(detection: Detection) -> dict[str, Any]:
@@ -126,7 +137,8 @@ def _feature_lines(features: list[dict[str, Any]]) -> Iterator[str]:
     yield f"\n{len(features)} features"
     width = max(len(each["name"]) for each in features)
     for each in features:
-        seen = "{:.6g} .. {:.6g}".format(*each["range"])
+        seen = "{mean:.6g} ± {sd:.4g}".format(**each) if each["range"] is None else ""
+        seen = seen or "{:.6g} .. {:.6g}".format(*each["range"])
         gaps = "" if each["gaps"] is None else f"{each['gaps']:.0%} gaps"
         text = each["description"] or ""
         line = f"  {each['name']:{width}}  {seen:24} {each['unit'] or '':8} {gaps:9} {text}"
