@@ -12,7 +12,15 @@ from scipy.stats import norm
 
 from skyfill.classify.class_calibration import Calibration, fit_calibration
 from skyfill.classify.outlier import fit_outlier_rule, range_score
-from skyfill.classify.prior import estimate_prior, shift_prior
+from skyfill.classify.prior import (
+    NOTABLE_MISFIT,
+    Profiles,
+    estimate_prior,
+    estimate_shares,
+    find_profiles,
+    match_profiles,
+    shift_prior,
+)
 from skyfill.classify.scorer import Scorer, entropy_bits
 from skyfill.classify.views import VIEWS, Facts
 from skyfill.impute import NetworkImputer
@@ -174,6 +182,49 @@ def test_an_estimated_prior_is_right_for_exact_posteriors():
     odds = np.exp(1.5 * x - 1.5**2 / 2)
     P = np.column_stack([1 / (1 + odds), odds / (1 + odds)])
     assert estimate_prior(P, np.array([0.5, 0.5])) == pytest.approx(truth, abs=0.01)
+
+
+def test_shares_by_profiles_as_on_paper():
+    """Of two classes with profiles (a, 1 - a) and (b, 1 - b), the first has (m - b) / (a - b)."""
+    profiles = Profiles(np.array([[0.8, 0.2], [0.3, 0.7]]), np.full((2, 2), 1e-4))
+    P = np.repeat([[0.6, 0.4], [0.2, 0.8]], 5000, axis=0)
+    found = match_profiles(P, profiles)
+    assert found.shares == pytest.approx([0.2, 0.8], abs=2e-3)
+    assert found.low[0] < 0.2 < found.high[0]
+    assert found.misfit < 1e-6
+
+
+@given(seed=st.integers(0, 200), share=st.floats(0.02, 0.98))
+@settings(max_examples=20)
+def test_shares_by_profiles_hold_the_true_ones_within_three_of_their_intervals(seed, share):
+    rng = np.random.default_rng(seed)
+
+    def rows(kind):
+        odds = np.exp(1.5 * rng.normal(1.5 * kind, 1.0) - 1.5**2 / 2)
+        return np.column_stack([1 / (1 + odds), odds / (1 + odds)])
+
+    y = np.repeat([0, 1], 200)
+    profiles = find_profiles(rows(y), y)
+    found = match_profiles(rows(rng.random(4000) < share), profiles)
+    assert abs(found.shares[1] - share) < 3 * (found.high[1] - found.low[1])
+    assert found.shares.sum() == pytest.approx(1)
+
+
+def test_rows_that_no_mixture_explains_are_a_misfit_and_widen_the_intervals():
+    profiles = Profiles(0.7 * np.eye(3) + 0.1, np.full((3, 3), 0.01))
+    inside = match_profiles(np.full((1000, 3), [0.4, 0.4, 0.2]), profiles)
+    outside = match_profiles(np.full((1000, 3), [0.98, 0.01, 0.01]), profiles)
+    assert inside.misfit < 1 < NOTABLE_MISFIT < outside.misfit
+    assert outside.high[1] > 0.01
+    assert (outside.shares > 0).all()
+
+
+def test_a_class_with_one_object_has_no_profile_and_shares_come_by_em():
+    assert find_profiles(np.full((3, 2), 0.5), np.array([0, 0, 1])) is None
+    P = np.repeat([[0.95, 0.05], [0.05, 0.95]], [90, 10], axis=0)
+    found = estimate_shares(P, np.array([0.5, 0.5]), None)
+    np.testing.assert_array_equal(found.shares, estimate_prior(P, np.array([0.5, 0.5])))
+    assert np.isnan(found.low).all()
 
 
 @given(seed=st.integers(0, 50), slope=st.sampled_from([0.5, 1.0, 2.0]))

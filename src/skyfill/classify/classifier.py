@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from skyfill.classify.ensemble import METHODS, Training, fit_scorer, recipes_for
-from skyfill.classify.prior import as_prior, estimate_prior, shift_prior
+from skyfill.classify.prior import as_prior, estimate_shares, shift_prior
 from skyfill.classify.scorer import N_DRAWS, Scores
 from skyfill.classify.sklearn_trees import Growth
 from skyfill.classify.training_set import Labels, read_labels, unmasked_labels
@@ -196,7 +196,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         cells = self._new_cells(X, lower=lower, upper=upper, errors=errors)
         P = self.scorer_.probabilities(cells, n_draws=self.n_draws)
         if isinstance(self.prior, str):
-            return shift_prior(P, self.scorer_.shares, estimate_prior(P, self.scorer_.shares))
+            shares, profiles = self.scorer_.shares, self.scorer_.profiles
+            return shift_prior(P, shares, estimate_shares(P, shares, profiles).shares)
         return P
 
     def predict(self, X: Any, **known: Any) -> NDArray[Any]:

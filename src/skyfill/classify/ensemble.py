@@ -11,6 +11,7 @@ import numpy as np
 from skyfill.classify.class_calibration import Calibration, fit_calibration, no_calibration
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.outlier import fit_outlier_rule
+from skyfill.classify.prior import find_profiles
 from skyfill.classify.scorer import Member, Scorer
 from skyfill.classify.sklearn_trees import Growth, grow_trees, row_weights
 from skyfill.classify.training_set import Codes, Labels, deal_folds
@@ -143,6 +144,7 @@ def fit_scorer(
         shares if training.prior is None else training.prior,
         contrasts,
         fit_outlier_rule(cells, plan, rng, given=network),
+        find_profiles(out[inside], y[inside]),
     )
     return Fitted(scorer, out)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,36 @@ from skyfill.errors import DataError
 
 Array = NDArray[np.float64]
 MAX_STEPS, TOLERANCE = 1000, 1e-7
+# Chains behind an interval, their steps, and its levels.
+N_CHAINS, N_STEPS, LEVELS = 200, 2000, (0.05, 0.95)
+# The least standard error of a mean: profiles of few objects are less certain than they look.
+LEAST_ERROR = 1e-4
+# From this many standard errors on, the rows are no mixture of the training set's classes.
+NOTABLE_MISFIT = 3.0
+
+
+class Profiles(NamedTuple):
+    """Mean probabilities of the held-out objects of each class, with standard errors.
+
+    Both have shape (classes, classes): a row belongs to a class, a column to the probability of
+    one.
+    """
+
+    mean: Array
+    error: Array
+
+
+class FieldShares(NamedTuple):
+    """Estimated shares of the classes, the 5 % and 95 % limits, and the misfit.
+
+    The misfit, in standard errors, says how far the mean probabilities are from those of any
+    mixture of the training set's classes: above 3, objects of a class do not look alike in both.
+    """
+
+    shares: Array
+    low: Array
+    high: Array
+    misfit: float
 
 
 def shift_prior(P: Array, old: Array, new: Array) -> Array:
@@ -52,6 +82,100 @@ def estimate_prior(P: Array, old: Array) -> Array:
         if np.abs(shares - last).max() < TOLERANCE:
             break
     return np.asarray(shares)
+
+
+def find_profiles(P: Array, y: NDArray[np.intp]) -> Profiles | None:
+    """Average held-out probabilities by class; None where a class has fewer than two objects.
+
+    Examples
+    --------
+    >>> P = np.array([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8], [0.2, 0.8]])
+    >>> find_profiles(P, np.array([0, 0, 1, 1])).mean
+    array([[0.8, 0.2],
+           [0.2, 0.8]])
+    """
+    counts = np.bincount(y, minlength=P.shape[1])
+    if not len(P) or counts.min() < 2:
+        return None
+    mean = np.array([P[y == c].mean(axis=0) for c in range(len(counts))])
+    error = np.array([P[y == c].std(axis=0, ddof=1) / np.sqrt(n) for c, n in enumerate(counts)])
+    return Profiles(mean, np.maximum(error, LEAST_ERROR))
+
+
+def match_profiles(P: Array, profiles: Profiles, rng: int = 0) -> FieldShares:
+    """Find the shares for which the mean probabilities of new rows are those of known objects.
+
+    The mean over the rows is the mixture of the classes' profiles, each with its share. Unlike the
+    most probable shares (`estimate_prior`), these do not take every unfamiliar object for a sign
+    of some rare class. All shares are equally probable beforehand; the errors are those of means
+    and profiles, enlarged where they do not explain the misfit.
+
+    Parameters
+    ----------
+    P : array of shape (n, classes)
+        Probabilities for the new rows, under the training set's shares.
+    profiles : Profiles
+    rng : int
+
+    Examples
+    --------
+    >>> profiles = Profiles(np.array([[0.9, 0.1], [0.2, 0.8]]), np.full((2, 2), 0.01))
+    >>> P = np.repeat([[0.95, 0.05], [0.15, 0.85]], [900, 100], axis=0)   # 0.87 on average
+    >>> match_profiles(P, profiles).shares.round(2)
+    array([0.96, 0.04])
+    """
+    from scipy.optimize import nnls
+
+    mean, error = P.mean(axis=0), np.maximum(P.std(axis=0) / np.sqrt(len(P)), LEAST_ERROR)
+    best = _normal(nnls(profiles.mean.T, mean)[0])
+    doubt = np.sqrt(error**2 + best**2 @ profiles.error**2)
+    misfit = float(np.sqrt(np.mean(((mean - best @ profiles.mean) / doubt) ** 2)))
+    # Errors that do not explain the misfit are too small by that factor (Birge 1932).
+    factor = max(misfit, 1.0)
+    known = (mean, factor * error, profiles.mean, factor * profiles.error)
+    drawn = _walk(best, known, np.random.default_rng(rng))
+    low, high = np.quantile(drawn, LEVELS, axis=0)
+    return FieldShares(_normal(drawn.mean(axis=0)), low, high, misfit)
+
+
+def _walk(start: Array, known: tuple[Array, ...], rng: np.random.Generator) -> Array:
+    """Draw shares by chains that move some share from one class to another (Metropolis)."""
+    mean, error, centers, spreads = known
+
+    def log_density(W: Array) -> Array:
+        variance = error**2 + W**2 @ spreads**2
+        return np.asarray(-0.5 * ((mean - W @ centers) ** 2 / variance + np.log(variance)).sum(1))
+
+    chain, n_classes = np.arange(N_CHAINS), len(start)
+    W = np.tile(_normal(start + 1e-6), (N_CHAINS, 1))
+    now, kept = log_density(W), []
+    for step in range(N_STEPS):
+        giver = rng.integers(n_classes, size=N_CHAINS)
+        taker = (giver + rng.integers(1, n_classes, size=N_CHAINS)) % n_classes
+        # Steps of all sizes: shares may be known to 1e-5 or not at all.
+        moved = 10.0 ** rng.uniform(-5, 0, N_CHAINS)
+        tried = W.copy()
+        tried[chain, giver] -= moved
+        tried[chain, taker] += moved
+        inside = tried[chain, giver] > 0
+        new = np.where(inside, log_density(np.maximum(tried, 0.0)), -np.inf)
+        accept = np.log(rng.random(N_CHAINS)) < new - now
+        W[accept], now[accept] = tried[accept], new[accept]
+        if 2 * step >= N_STEPS and step % 20 == 0:
+            kept.append(W.copy())
+    return np.concatenate(kept)
+
+
+def _normal(weights: Array) -> Array:
+    return np.asarray(weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-300))
+
+
+def estimate_shares(P: Array, old: Array, profiles: Profiles | None) -> FieldShares:
+    """Estimate shares by the best way that a classifier allows: with its profiles, or by EM."""
+    if len(P) and profiles is not None:
+        return match_profiles(P, profiles)
+    shares, unknown = estimate_prior(P, old), np.full(len(old), np.nan)
+    return FieldShares(shares, unknown, unknown, np.nan)
 
 
 def as_prior(prior: Mapping[Any, float] | Sequence[float], classes: Iterable[Any]) -> Array:

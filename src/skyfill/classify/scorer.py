@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skyfill.classify.class_calibration import KINDS, Calibration
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.outlier import OutlierRule, check_rule, range_score
-from skyfill.classify.prior import shift_prior
+from skyfill.classify.prior import Profiles, shift_prior
 from skyfill.classify.views import VIEWS, Array, Facts, gather_facts, width
 from skyfill.device import gpu_for
 from skyfill.errors import DataError
@@ -70,6 +70,8 @@ class Scorer:
     contrasts : array of shape (pairs, 4)
         From `choose_contrasts`; empty where no view uses them.
     rule : OutlierRule
+    profiles : Profiles, optional
+        Mean probabilities of held-out objects of each class; None without calibration.
     """
 
     classes: tuple[str, ...]
@@ -80,6 +82,7 @@ class Scorer:
     prior: Array
     contrasts: Array
     rule: OutlierRule
+    profiles: Profiles | None = None
 
     @property
     def forests(self) -> tuple[tuple[str, FlatForest], ...]:
@@ -215,6 +218,8 @@ class Scorer:
             "contrasts": self.contrasts,
         }
         arrays |= {f"rule.{name}": getattr(self.rule, name) for name in _RULE}
+        if self.profiles is not None:
+            arrays["profiles"] = np.stack(self.profiles)
         for i, member in enumerate(self.members):
             arrays |= {f"forests.{i}.{k}": a for k, a in member.forest.arrays().items()}
         return arrays
@@ -234,6 +239,7 @@ class Scorer:
             arrays["prior"],
             arrays["contrasts"],
             OutlierRule(*(arrays[f"rule.{name}"] for name in _RULE)),
+            Profiles(*arrays["profiles"]) if "profiles" in arrays else None,
         )
         _check(scorer)
         return scorer
@@ -280,6 +286,7 @@ def _check(scorer: Scorer) -> None:
         raise ValueError("the slopes of the calibration must be positive")
     if scorer.calibration.kind not in KINDS:
         raise ValueError(f"no calibration {scorer.calibration.kind!r}")
+    _check_profiles(scorer.profiles, C)
     _check_contrasts(scorer.contrasts, len(network))
     check_rule(scorer.rule, len(network))
     weights = np.array([member.weight for member in scorer.members])
@@ -287,6 +294,17 @@ def _check(scorer: Scorer) -> None:
         raise ValueError("the weights of the trees must be positive, with sum 1")
     for member in scorer.members:
         _check_member(member, scorer)
+
+
+def _check_profiles(profiles: Profiles | None, n_classes: int) -> None:
+    if profiles is None:
+        return
+    if any(part.shape != (n_classes, n_classes) for part in profiles):
+        raise ValueError("the profiles of the classes have the wrong shape")
+    if not all(((part >= 0) & (part <= 1)).all() for part in profiles):
+        raise ValueError("the profiles of the classes must be probabilities and their errors")
+    if not (np.abs(profiles.mean.sum(axis=1) - 1) <= 1e-6).all():
+        raise ValueError("the profiles of the classes must add up to 1")
 
 
 def _check_contrasts(contrasts: Array, p: int) -> None:

@@ -105,7 +105,7 @@ def _report(done: Done, model: Model, options: dict[str, Any]) -> None:
 
 def _prior(job: Application) -> tuple[float, ...] | None:
     """Give the shares of the classes that were asked for."""
-    from skyfill.classify.prior import as_prior
+    from skyfill.classify.prior import NOTABLE_MISFIT, as_prior
     from skyfill.model import scorer_of
     from skyfill.scale import estimate_field_prior
 
@@ -119,7 +119,16 @@ def _prior(job: Application) -> tuple[float, ...] | None:
             "--prior estimate reads one file; estimate the shares on a sample, then give them as "
             "--prior CLASS=SHARE,..."
         )
-    prior = estimate_field_prior(job.model, job.source, job.rules)
-    shares = zip(scorer.classes, prior, strict=True)
-    note("estimated shares: " + ", ".join(f"{name} {share:.3g}" for name, share in shares))
-    return prior
+    found = estimate_field_prior(job.model, job.source, job.rules)
+    words = [
+        f"{name} {share:.3g}" + (f" ({low:.2g} to {high:.2g})" if low >= 0 else "")
+        for name, share, low, high in zip(scorer.classes, *found[:3], strict=True)
+    ]
+    note("estimated shares (5 to 95 %): " + ", ".join(words))
+    if found.misfit > NOTABLE_MISFIT:
+        warn(
+            f"{job.options['catalog']}: its objects are no mixture of the training set's classes "
+            f"({found.misfit:.1f} standard errors off): the estimated shares may be far off; give "
+            "known shares with --prior CLASS=SHARE,..."
+        )
+    return tuple(found.shares.tolist())

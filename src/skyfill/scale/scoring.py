@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from skyfill.catalog import Role, Schema, Table
 from skyfill.catalog.table_files import conforming
-from skyfill.classify.prior import estimate_prior
+from skyfill.classify.prior import FieldShares, estimate_shares
 from skyfill.errors import CatalogError, ModelError, SkyfillError
 from skyfill.model import Model, absent_features, cells_of, load_model, scorer_of
 from skyfill.model.declared import overridden
@@ -196,12 +196,11 @@ def _load(path: str, identifier: str) -> Model:
     return model
 
 
-def estimate_field_prior(
-    model: Model, source: Source, rules: Schema | None = None
-) -> tuple[float, ...]:
+def estimate_field_prior(model: Model, source: Source, rules: Schema | None = None) -> FieldShares:
     """Estimate the class shares of a catalogue, in the order of the model's classes.
 
-    By EM (Saerens et al. 2002) over the first 200,000 rows.
+    From the first 200,000 rows, by the profiles of the classes (`match_profiles`); by EM (Saerens
+    et al. 2002) for models without these.
     """
     scorer, rules, found = scorer_of(model), rules or Schema(), []
     model = overridden(model, rules)
@@ -211,7 +210,7 @@ def estimate_field_prior(
         if sum(map(len, found)) >= PRIOR_ROWS:
             break
     P = np.concatenate([np.empty((0, len(scorer.classes))), *found])
-    return tuple(estimate_prior(P, scorer.shares).tolist())
+    return estimate_shares(P, scorer.shares, scorer.profiles)
 
 
 def _hats_output(task: ModelTask, catalog: str | Path, output: str | Path) -> HatsOutput:
