@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from skyfill.catalog import Schema, Table, read_table, write_table
 from skyfill.cli import main
+from skyfill.errors import CatalogError
 from skyfill.model import fill_table, load_model, save_model
 
 QUICK = ("--components", "1", "--fits", "1")
@@ -262,7 +263,7 @@ def test_positions_behind_prefixes_are_found(tmp_path, ra, dec):
     columns = {"ra": [80.0], "dec": [-69.0], "e_ra": [0.1], "e_dec": [0.1], "J": [14.0]}
     write_table(Table.from_columns(columns), tmp_path / "b.parquet")
     run("match", tmp_path / "a.parquet", tmp_path / "b.parquet", "-o", tmp_path / "out.parquet")
-    assert read_table(tmp_path / "out.parquet").column("J").to_pylist() == [14.0, None]
+    assert read_table(tmp_path / "out.parquet").column("J_b").to_pylist() == [14.0, None]
 
 
 def test_two_positions_are_not_chosen_between(tmp_path):
@@ -271,3 +272,71 @@ def test_two_positions_are_not_chosen_between(tmp_path):
     write_table(Table.from_columns({"ra": [80.0], "dec": [80.0]}), tmp_path / "b.parquet")
     words = ("match", tmp_path / "a.parquet", tmp_path / "b.parquet", "-o", tmp_path / "o.parquet")
     assert "several positions: gaia_ra:gaia_dec, wise_ra:wise_dec" in run(*words, code=2).stderr
+
+
+def limited(columns, *lines):
+    """Cells and limits of the last column, as the lines of a schema tell."""
+    table = Schema.from_toml("\n".join(lines)).apply(Table.from_columns(columns))
+    name = list(columns)[-1]
+    limits = table.column(f"{name}_limit").to_pylist() if f"{name}_limit" in table.names else None
+    return table.column(name).to_pylist(), table.reasons(name).to_pylist(), limits
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines", "values", "reasons", "limits"),
+    [
+        ({"S": ["5.1", "<4.0", None]}, ['columns.S.limits = "signs"'],
+         [5.1, None, None], [None, "undetected", None], [None, 4.0, None]),
+        ({"V": ["17.2", "> 20.5", "<9"]}, ['columns.V = {limits = "signs", unit = "mag"}'],
+         [17.2, None, None], [None, "undetected", "rejected"], [None, 20.5, None]),
+        ({"S": [5.1, -4.0]}, ['columns.S.limits = "negative"'],
+         [5.1, None], [None, "undetected"], [None, 4.0]),
+        ({"e_W3": [0.1, None, 0.2], "W3": [9.1, 12.0, None]}, ['columns.W3.limits = "no error"'],
+         [9.1, None, None], [None, "undetected", None], [None, 12.0, None]),
+        ({"FIRST": [1.5, 0.0, -1.0]}, ["columns.FIRST = {undetected = [0], uncovered = [-1]}"],
+         [1.5, None, None], [None, "undetected", "uncovered"], None),
+        ({"FIRST": [1.5, 0.0]}, ["columns.FIRST = {undetected = [0], depth = 0.9}"],
+         [1.5, None], [None, "undetected"], [None, 0.9]),
+    ],
+)  # fmt: skip
+def test_limits_are_read_as_people_write_them(columns, lines, values, reasons, limits):
+    assert limited(columns, *lines) == (values, reasons, limits)
+
+
+def test_a_limit_of_a_magnitude_must_be_declared_as_one():
+    with pytest.raises(CatalogError, match="row 2: '>20' is a limit of a magnitude; declare"):
+        limited({"V": ["17", ">20"]}, 'columns.V.limits = "signs"')
+    with pytest.raises(CatalogError, match="limits must be one of 'signs', 'negative', 'no error'"):
+        limited({"V": [17.0]}, 'columns.V.limits = "below"')
+
+
+def test_limits_in_text_are_learned_and_filled_beyond_them(tmp_path):
+    columns = magnitudes()
+    faint = columns["J"] > 17.5
+    columns["J"] = [
+        f">{17.5}" if lost else f"{J:.4f}" for J, lost in zip(columns["J"], faint, strict=True)
+    ]
+    columns["G"] = columns["G"].round(4)
+    names = ("G", "J")
+    lines = [",".join(names), *(f"{g},{j}" for g, j in zip(*columns.values(), strict=True))]
+    (tmp_path / "stars.csv").write_text("\n".join(lines))
+    words = ("--declare", 'columns.J={limits="signs", unit="mag"}', "--features", "G,J", *QUICK)
+    done = run("train", tmp_path / "stars.csv", *words, "--json", "-o", tmp_path / "m.skyfill")
+    assert json.loads(done.stdout)["cells"]["limited"] == faint.sum() > 20
+    done = run("impute", tmp_path / "m.skyfill", tmp_path / "stars.csv", "--json",
+               "-o", tmp_path / "out.parquet")  # fmt: skip
+    assert json.loads(done.stdout)["filled"] == faint.sum()
+    filled = read_table(tmp_path / "out.parquet").numbers("J")[faint, 0]
+    assert (filled > 17.5).all()
+    again = run("impute", tmp_path / "m.skyfill", tmp_path / "out.parquet", "--json",
+                "-o", tmp_path / "again.parquet")  # fmt: skip
+    assert said(again)["warned"] == []
+
+
+def test_errors_can_be_named_in_the_shell(tmp_path):
+    (tmp_path / "t.csv").write_text("J,noise\n14.2,0.1\n15.1,0.2\n")
+    found = json.loads(
+        run("inspect", tmp_path / "t.csv", "--role", "noise=error:J", "--json").stdout
+    )
+    noise = found["columns"][1]
+    assert (noise["role"], noise["of"]) == ("error", "J")

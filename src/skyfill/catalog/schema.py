@@ -9,15 +9,25 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from skyfill.catalog.column_info import ColumnInfo, Role, as_role
+from skyfill.catalog.column_info import ColumnInfo, Reason, Role, as_role
 from skyfill.catalog.file_io import reading
+from skyfill.catalog.limit_rules import DEPTH, LIMITS, RULES, apply_limits
 from skyfill.catalog.sentinels import Sentinel, can_hold, declare
 from skyfill.catalog.table import Table, nearest
 from skyfill.catalog.units import in_unit
 from skyfill.errors import CatalogError
 
-_KEYS = {*ColumnInfo.__dataclass_fields__, "sentinels", "convert", "text"}
-_KINDS = {"sentinels": (list, "a list"), "text": (bool, "true or false")}
+# Values that mean a gap, by its reason; `sentinels` are rejected.
+_REASONS = {
+    "sentinels": Reason.REJECTED,
+    **{str(reason): reason for reason in (Reason.UNDETECTED, Reason.UNCOVERED, Reason.UNMATCHED)},
+}
+_KEYS = {*ColumnInfo.__dataclass_fields__, *_REASONS, "convert", "text", LIMITS, DEPTH}
+_KINDS: dict[str, tuple[Any, str]] = {
+    **{key: (list, "a list") for key in _REASONS},
+    "text": (bool, "true or false"),
+    DEPTH: (int | float, "a number"),
+}
 
 
 @dataclass(frozen=True)
@@ -29,9 +39,10 @@ class Rule:
     patterns : tuple of str
         Names of columns, or shell patterns such as ``*mag``.
     facts : mapping
-        `unit`, `ucd`, `description`, `role`, `of`, `sentinels`, `convert`, the unit to which
-        the column is converted, and `text`: whether a plain text file holds words there, not
-        numbers.
+        `unit`, `ucd`, `description`, `role`, `of`; `sentinels`, `undetected`, `uncovered` and
+        `unmatched`: values that mean a gap with that reason; `limits` and `depth`: see
+        `apply_limits`; `convert`, the unit to which the column is converted; and `text`: whether
+        a plain text file holds words there, not numbers.
     is_column : bool
         Whether the rule names one column, which must exist.
     """
@@ -112,8 +123,10 @@ class Schema:
             name, equals, word = option.rpartition("=")
             if not (equals and name and word):
                 raise CatalogError(f"option {option!r} is not of the form COLUMN=VALUE")
-            value = _sentinel_list(word) if key == "sentinels" else word
-            rules.append(_rule((name,), {key: value}, f"column {name!r}", is_column=True))
+            facts: dict[str, Any] = {key: _sentinel_list(word) if key == "sentinels" else word}
+            if key == "role" and ":" in word:  # error:J, limit:J
+                facts = dict(zip(("role", "of"), word.split(":", 1), strict=True))
+            rules.append(_rule((name,), facts, f"column {name!r}", is_column=True))
         return cls((*rules, *(Rule((name,), {"text": True}, is_column=True) for name in text)))
 
     def __add__(self, other: "Schema") -> "Schema":
@@ -133,7 +146,7 @@ class Schema:
                 raise CatalogError(f"the schema: no column {pattern!r}; {nearest(pattern, known)}")
 
     def apply(self, table: Table, *, keep: bool = False) -> Table:
-        """Set facts, then turn declared sentinels into gaps, then convert units.
+        """Set facts, then turn declared sentinels and limits into gaps, then convert units.
 
         With `keep`, unit, role and the like that the table states itself are left as they are.
         """
@@ -142,9 +155,11 @@ class Schema:
             info = _info(facts, table.info(name) if keep else ColumnInfo())
             table = table.with_info(name, **info) if info else table
             kind = table.column(name).type
-            # A rule for many columns may include some that cannot hold its sentinel.
-            values = [v for v in facts.get("sentinels", ()) if self._is_meant(name, v, kind)]
-            table = declare(table, {name: values}) if values else table
+            for key, reason in _REASONS.items():
+                # A rule for many columns may include some that cannot hold its sentinel.
+                values = [v for v in facts.get(key, ()) if self._is_meant(name, v, kind)]
+                table = declare(table, {name: values}, reason) if values else table
+            table = apply_limits(table, name, facts)
             table = in_unit(table, name, facts["convert"]) if "convert" in facts else table
         return table
 
@@ -261,6 +276,9 @@ def _rule(
             raise CatalogError(
                 f"{place} in the schema: sentinels must be numbers or words, not {value!r}"
             )
+    if facts.get(LIMITS, "signs") not in RULES:
+        known = ", ".join(map(repr, RULES))
+        raise CatalogError(f"{place} in the schema: {LIMITS} must be one of {known}")
     if "role" in facts:
         facts = {**facts, "role": as_role(facts["role"])}
     return Rule(patterns, facts, is_column)

@@ -48,8 +48,10 @@ class Suspect:
     why: str
 
 
-def declare(table: Table, sentinels: Mapping[str, Sequence[Sentinel]]) -> Table:
-    """Turn declared sentinels into nulls with the reason `rejected`.
+def declare(
+    table: Table, sentinels: Mapping[str, Sequence[Sentinel]], reason: Reason = Reason.REJECTED
+) -> Table:
+    """Turn declared sentinels into nulls with a reason.
 
     Every column that is named gets a companion column of reasons, even if no row holds a
     sentinel, so that all batches of a table have the same columns.
@@ -63,7 +65,7 @@ def declare(table: Table, sentinels: Mapping[str, Sequence[Sentinel]]) -> Table:
     for name, values in sentinels.items():
         column = table.column(name)
         hits = pc.is_in(column, value_set=_value_set(name, column.type, values))
-        reasons = pc.if_else(hits, str(Reason.REJECTED), pa.chunked_array([table.reasons(name)]))
+        reasons = pc.if_else(hits, str(reason), pa.chunked_array([table.reasons(name)]))
         kept = pc.if_else(hits, pa.scalar(None, column.type), column)
         table = table.with_column(name, kept).with_reasons(name, reasons)
     return table

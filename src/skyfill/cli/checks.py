@@ -124,15 +124,21 @@ def check_use(model: Model, table: Table) -> None:
 
 def check_source(model: Model, source: Source, rules: Schema) -> None:
     """Check a few rows of a catalogue with `check_use`; what can be read only once is not read."""
-    from skyfill.model.cells import find_companions
     from skyfill.model.declared import prepared
 
     if not all(file.is_file() for file in source.files[:1]):
         return
     empty = prepared(model, rules.apply(source.table()))
-    beside = {name for (_, of), name in find_companions(empty).items() if of in model.names}
-    columns = [name for name in source.schema.names if name in beside | set(model.names)]
+    columns = [name for name in columns_for(empty, model.names) if name in source.schema.names]
     check_use(model, rules.apply(source.sample(columns)))
+
+
+def columns_for(table: Table, names: Sequence[str]) -> list[str]:
+    """Name features and the columns that say more of them, by role or by name."""
+    from skyfill.catalog import with_guessed_roles
+
+    known = with_guessed_roles(table)
+    return [name for name in known.names if name in names or known.info(name).of in names]
 
 
 def _mention_units(model: Model, table: Table) -> None:

@@ -92,10 +92,10 @@ def command(**options: Any) -> None:
     Classifying: every object is classified by a model trained on the other folds; everything,
     including how to fill gaps, is learned inside the fold. Intervals are paired, over objects.
     """
-    from skyfill.catalog import Schema, read_schema, read_table
+    from skyfill.catalog import read_table
     from skyfill.classify.training_set import check_class_features
 
-    rules = read_schema(options["schema"]) if options["schema"] else Schema()
+    rules = shared.rules_of(options)
     table = read_table(options["catalog"], schema=rules)
     mention_rules(rules, table.names)
     if not len(table):

@@ -86,7 +86,14 @@ def output(
 
 def schema() -> Option[Any]:
     """Declare columns: --schema."""
-    return click.option("--schema", type=FILE, help="TOML file with roles, units and sentinels.")
+    file = click.option("--schema", type=FILE, help="TOML file with roles, units and sentinels.")
+    lines = click.option(
+        "--declare",
+        multiple=True,
+        metavar="LINE",
+        help="A line as in that file, such as columns.J.sentinels=[-99]; may be repeated.",
+    )
+    return stacked(file, lines)
 
 
 def text() -> Option[Any]:
@@ -106,7 +113,8 @@ def rules_of(options: Mapping[str, Any]) -> Schema:
     from skyfill.catalog import Schema, read_schema
 
     declared = read_schema(options["schema"]) if options["schema"] else Schema()
-    return declared + Schema.from_options(text=words_of(options["text"]))
+    declared += Schema.from_toml("\n".join(options["declare"]))
+    return declared + Schema.from_options(text=words_of(options.get("text")))
 
 
 def check_text(options: Mapping[str, Any], names: Sequence[str]) -> None:

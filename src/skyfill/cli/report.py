@@ -61,7 +61,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     the model's features. The page shows the gaps, the network, the effect of given values, the
     quality of filled values and classes, and a panel for every object.
     """
-    from skyfill.catalog import Provenance, Schema, open_scan, read_schema
+    from skyfill.catalog import Provenance, open_scan
     from skyfill.evaluate import name_groups
     from skyfill.model import load_model
     from skyfill.model.declared import prepared
@@ -72,7 +72,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     model = load_model(options["model"])
     results = None
     if options["results"]:
-        rules = read_schema(options["schema"]) if options["schema"] else Schema()
+        rules = shared.rules_of(options)
         model = mention_training(model, rules, open_scan(options["results"]).schema.names)
         results = read_results(
             options["results"],

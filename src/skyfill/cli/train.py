@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import check_repeats, check_training, mention_rules
+from skyfill.cli.checks import check_repeats, check_training, columns_for, mention_rules
 from skyfill.cli.terminal import cells_line, note, stages, warn, write_json
 from skyfill.cli.train_large import out_of_core, resume
 from skyfill.cli.train_network import settle_network, which_network, words_of_network
@@ -121,7 +121,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     mention_rules(rules, table.names)
     names = choose_features(table, options, "features")
     table = with_labels(table, options, least=1) if options["label"] else table
-    check_training(rules.apply(source.sample(names)) if source else table, names, rules)
+    sample = rules.apply(source.sample(columns_for(source.table(), names))) if source else table
+    check_training(sample, names, rules)
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
     made = json.loads(Provenance(shared.as_typed(context), inputs, seed=seed).to_json())
     with stages("learning") as report:
