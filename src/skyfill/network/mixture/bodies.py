@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from skyfill.atomic import add_at
-from skyfill.network.mixture.gap_kernels import choose, component_moments, look_up
+from skyfill.network.mixture.gap_kernels import add_component, choose, look_up
 from skyfill.network.mixture.kernels import normalize
 from skyfill.network.mixture.margin import last_below, score_between
 
@@ -214,10 +214,9 @@ def fill_gap(i, room, gaps, first, shares, mean, sd, grids, middle, reach, out, 
     r, j = gaps[i] // out.shape[1], gaps[i] % out.shape[1]
     total, sum_one, sum_two = 0.0, 0.0, 0.0
     for q in range(first[r], first[r + 1]):
-        one, two = component_moments(mean[j, q], sd[j, q], grids[j])
+        part = (shares[q], mean[j, q], sd[j, q])
+        sum_one, sum_two = add_component(part, grids[j], sum_one, sum_two)
         total += shares[q]
-        sum_one += shares[q] * one
-        sum_two += shares[q] * two
     average = sum_one / total
     out[r, j] = middle[j] + reach[j] * average
     spread[r, j] = reach[j] * math.sqrt(max(sum_two / total - average * average, 0.0))

@@ -68,22 +68,24 @@ def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, grids, out, sp
         first, second = 0.0, 0.0
         for i in range(count):
             k = some[i]
-            one, two = component_moments(mean[g, k], sd[g, k], grids[j])
-            first += resp[r, k] * one
-            second += resp[r, k] * two
+            part = (resp[r, k], mean[g, k], sd[g, k])
+            first, second = add_component(part, grids[j], first, second)
         first /= total
         out[r, j] = first
         spread[r, j] = np.sqrt(max(second / total - first * first, 0.0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def component_moments(mean, sd, grid):  # type: ignore[no-untyped-def]
-    """Mean and mean square of what a component says of a gap, on the scale of its table."""
-    first, second = 0.0, 0.0
+def add_component(part, grid, first, second):  # type: ignore[no-untyped-def]
+    """Add to sums of values and squares what a component says of a gap, on the scale of its table.
+
+    `part` holds its share, mean and sd.
+    """
+    share, mean, sd = part
     for q in range(_NODES.size):
         value = look_up(grid, mean + sd * _NODES[q])
-        first += _WEIGHTS[q] * value
-        second += _WEIGHTS[q] * value * value
+        first += share * _WEIGHTS[q] * value
+        second += share * _WEIGHTS[q] * value * value
     return first, second
 
 
