@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scipy.optimize import brentq
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from skyfill.network import MixtureNetwork, learn_mixture
-from skyfill.network.mixture.calibration import STEPS, fit_levels
+from skyfill.network.mixture.calibration import STEPS, fit_levels, uncertain_levels
 from skyfill.network.mixture.gap_kernels import find_score
 from skyfill.network.mixture.margin import identity_margin
 from skyfill.network.mixture.mixture import Mixture
@@ -115,3 +116,26 @@ def test_without_calibration_the_fits_are_the_same_and_quantiles_those_of_the_mi
     assert (without.calibration, without.by_spread) == (None, None)
     for one, other in zip(with_levels.fits, without.fits, strict=True):
         np.testing.assert_array_equal(one.covs, other.covs)
+
+
+def test_intervals_of_small_tables_include_the_uncertainty_of_parameters() -> None:
+    rng = np.random.default_rng(0)
+    held = []
+    for _ in range(12):
+        X = rng.multivariate_normal(np.zeros(3), 0.5 + 0.5 * np.eye(3), 260)
+        lost = rng.random(X.shape) < 0.2
+        lost[lost.all(axis=1)] = False
+        cells = np.where(lost, np.nan, X)
+        network = learn_mixture(cells[:60], n_components=1, n_fits=1, rng=0).network
+        low, high = network.quantiles(cells[60:], [0.05, 0.95])
+        held.append(((low <= X[60:]) & (X[60:] <= high))[lost[60:]].mean())
+    assert 0.87 < np.mean(held) < 0.93
+
+
+def test_levels_of_a_mean_are_those_of_the_t_distribution() -> None:
+    # Of n values with a mean alone to fit, the next lies at mean + t s sqrt(1 + 1/n), where s has
+    # the divisor n - 1: textbook theory.
+    (levels,) = uncertain_levels(np.array([5]), 1)
+    steps = np.linspace(0, 1, levels.size)
+    wanted = norm.cdf(t(4).ppf(steps) * np.sqrt(5 / 4) * np.sqrt(1 + 1 / 5))
+    assert_allclose(levels, wanted, atol=1e-12)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
-from skyfill.network._array import Array
+from skyfill.network._array import Array, IntArray
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
 
@@ -27,6 +27,8 @@ STEPS = np.linspace(0.0, 1.0, 41)
 GROUPS = 5
 # Levels of few cells are drawn towards those of all cells, as by this many extra cells.
 PRIOR = 60.0
+# Fewest degrees of freedom of a column whose parameters are uncertain.
+LEAST_FREEDOM = 3.0
 Learn = Callable[[Cells, Generator], MixtureNetwork]
 
 
@@ -61,6 +63,38 @@ def fit_levels(learn: Learn, cells: Cells | Array, rng: Generator) -> tuple[Arra
     # What is left once the faults of the columns are corrected.
     left = np.stack([np.interp(p, levels, STEPS) for p, levels in zip(pit.T, columns, strict=True)])
     return columns, _by_spread(left.T[known], spread[known])
+
+
+def uncertain_levels(n_seen: IntArray, n_parameters: int) -> Array:
+    """Levels of columns of a table that has too few rows to hold any out.
+
+    A regression with k parameters that are fitted to n values predicts with errors that follow a t
+    distribution of n - k degrees of freedom, wider by sqrt(n / (n - k)) (the variance is that of
+    maximum likelihood) and by sqrt(1 + k / n) (the parameters are uncertain).
+
+    Parameters
+    ----------
+    n_seen : integer array of shape (p,)
+        Values of each column.
+    n_parameters : int
+        Parameters of a column's regression.
+
+    Returns
+    -------
+    array of shape (p, levels)
+        As `columns` of `fit_levels`.
+
+    Examples
+    --------
+    >>> levels = uncertain_levels(np.array([20, 1_000_000]), 4)
+    >>> levels[:, -3].round(3).tolist()  # for a probability of 0.95
+    [0.984, 0.95]
+    """
+    n = n_seen.astype(np.float64)[:, None]
+    freedom = np.maximum(n - n_parameters, LEAST_FREEDOM)
+    wider = np.sqrt(np.maximum(n / freedom, 1.0) * (1.0 + n_parameters / np.maximum(n, 1.0)))
+    inner = ndtr(stdtrit(freedom, STEPS[1:-1]) * wider)
+    return np.hstack([np.zeros_like(n), inner, np.ones_like(n)])
 
 
 def _held_out(

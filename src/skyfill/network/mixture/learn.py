@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from skyfill.network._array import Array, Rng, check_names, check_seen
 from skyfill.network.cells import Cells, as_cells
-from skyfill.network.mixture.calibration import fit_levels
+from skyfill.network.mixture.calibration import fit_levels, uncertain_levels
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
 from skyfill.network.mixture.margin import map_columns
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
@@ -38,8 +38,10 @@ HELD_OUT = 0.25
 ONE_FOLD_ROWS = 1000
 # With fewer rows than this nothing can be held out: the first of all choices is taken.
 LEAST_ROWS = 12
-# Tables with fewer rows than this give too few held-out cells to calibrate with.
+# Tables with fewer rows than this give too few held-out cells to calibrate with: their intervals
+# are widened by theory, which counts a column's map as so many parameters.
 CALIBRATION_ROWS, CALIBRATION_FITS = 200, 3
+MAP_PARAMETERS = 2
 # The averaged fits have between these shares of the chosen number of components.
 SPREAD = (0.6, 1.2)
 
@@ -92,7 +94,8 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         Map columns to normal scores first; otherwise they are only standardised.
     calibrate : bool
         Fit the calibration of quantiles and intervals as well, on held-out rows of a table of at
-        least 200 rows; it needs three to twelve more fits.
+        least 200 rows; it needs three to twelve more fits. Intervals of smaller tables are widened
+        as the uncertainty of the parameters demands.
     n_fits : int
         Fits from different starts that are averaged.
     tol, max_iter : float, int
@@ -135,6 +138,10 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         levels: tuple[Array | None, BySpread | None] = (None, None)
         if calibrate and len(cells) >= CALIBRATION_ROWS:
             levels = _calibrate(bare, cells, plan, rng)
+        elif calibrate:
+            n_seen = (~np.isnan(cells.values)).sum(axis=0)
+            n_parameters = len(names) * plan.n_components + MAP_PARAMETERS
+            levels = uncertain_levels(n_seen, n_parameters), None
         within = None
         if calibrate and rehearsal is not None:
             known = replace(bare, fits=tuple(found.params for found in fits))
