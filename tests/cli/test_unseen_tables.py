@@ -340,3 +340,34 @@ def test_errors_can_be_named_in_the_shell(tmp_path):
     )
     noise = found["columns"][1]
     assert (noise["role"], noise["of"]) == ("error", "J")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("t.txt", "# made by hand\n# id V I\n1 17.5 16.1\n2 18.0 nan\n", ()),
+        ("t.txt", "# id V I\n1 17.5 16.1\n2 18.0 nan\n", ()),
+        ("t.csv", "# from a survey\n# id,V,I\n1,17.5,16.1\n2,18.0,\n", ()),
+        ("t.tex", "id & V & I\n1 & 17.5 & 16.1\n2 & 18.0 & nan\n", ()),
+        ("t.dat", "id;V;I\n1;17.5;16.1\n2;18.0;\n", ()),
+        ("t.dat", "1 17.5 16.1\n2 18.0 nan\n", ("--names", "id,V,I")),
+        ("t.csv", "1,17.5,16.1\n2,18.0,\n", ("--names", "id,V,I")),
+        ("t.dat", "1!17.5!16.1\n2!18.0!\n", ("--names", "id,V,I", "--delimiter", "!")),
+        ("t.dat", "id!V!I\n1!17.5!16.1\n2!18.0!\n", ("--delimiter", "!")),
+    ],
+)
+def test_text_tables_are_read_as_people_write_them(tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    found = json.loads(run("inspect", tmp_path / name, *words, "--json").stdout)
+    assert found["rows"] == 2
+    assert [column["name"] for column in found["columns"]] == ["id", "V", "I"]
+    assert found["columns"][1]["range"] == [17.5, 18.0]
+    assert found["columns"][2]["missing"] == 1
+
+
+def test_a_wrong_number_of_names_is_an_error(tmp_path):
+    for name, text in (("t.csv", "1,17.5,16.1\n"), ("t.dat", "1 17.5 16.1\n")):
+        (tmp_path / name).write_text(text)
+        assert (
+            "2 names are given" in run("inspect", tmp_path / name, "--names", "a,b", code=2).stderr
+        )

@@ -40,7 +40,7 @@ def scan(
 ) -> Scan:
     """Open a CSV or ECSV file; `rules` say which columns of a plain file are text."""
     with open_bytes(path) as stream:
-        header = read_header(stream)
+        header = read_header(stream, *(rules or Schema()).layout)
     fields = header.fields or _inferred(path, header, rules or Schema())
     kept = [fields[header.names.index(name)] for name in chosen(header.names, columns)]
     schema = pa.schema(kept, metadata=header.schema_metadata)

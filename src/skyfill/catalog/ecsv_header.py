@@ -15,7 +15,7 @@ from skyfill.errors import CatalogError
 from skyfill.limits import check_limit, limit
 
 ECSV_MAGIC = b"# %ECSV"
-_DELIMITERS = ",;\t|"
+_DELIMITERS = ",;\t|&"
 _BEGIN = "--BEGIN-ASTROPY-SERIALIZED-COLUMNS--"
 _END = "--END-ASTROPY-SERIALIZED-COLUMNS--"
 _COMMENT_WIDTH = 70
@@ -64,8 +64,13 @@ class TextHeader:
         return with_facts(pa.schema([]), self.meta)
 
 
-def read_header(stream: IO[bytes]) -> TextHeader:
-    """Read comment lines and column names; rows follow at line `n_lines`."""
+def read_header(
+    stream: IO[bytes], delimiter: str | None = None, names: Sequence[str] = ()
+) -> TextHeader:
+    """Read comment lines and column names; rows follow at line `n_lines`.
+
+    The separator is found where none is given. A file whose names are given has no line of names.
+    """
     lines = io.TextIOWrapper(stream, "utf-8-sig", newline=None)
     comments: list[str] = []
     line = read_line(lines)
@@ -74,7 +79,7 @@ def read_header(stream: IO[bytes]) -> TextHeader:
         line = read_line(lines)
     if any(c.startswith(ECSV_MAGIC.decode()) for c in comments[:1]):
         return _ecsv_header(comments, line)
-    return _plain_header(comments, line)
+    return _plain_header(comments, line, delimiter, names)
 
 
 def header_lines(schema: pa.Schema) -> bytes:
@@ -131,11 +136,20 @@ def _column_entry(column: pa.Field) -> dict[str, Any]:
     return entry | ({"meta": info} if info else {})
 
 
-def _plain_header(comments: Sequence[str], first: str) -> TextHeader:
+def _plain_header(
+    comments: Sequence[str], first: str, delimiter: str | None, given: Sequence[str]
+) -> TextHeader:
     """Take the names from the first line that is not a comment, or from the comment above."""
     n_lines = len(comments) + 1
-    delimiter = _delimiter(first)
+    delimiter = delimiter or _delimiter(first)
     names = _cells(first, delimiter)
+    if given:
+        if len(given) != len(names):
+            raise CatalogError(
+                f"line {n_lines} has {len(names)} cells separated by {delimiter!r}, {len(given)} "
+                "names are given; give one for each, or another --delimiter"
+            )
+        return TextHeader(tuple(given), n_lines - 1, delimiter)
     above = _cells(comments[-1].lstrip("# "), delimiter) if comments else []
     if len(above) == len(names) > 1 and _has_number(names):
         names, n_lines = above, n_lines - 1

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from skyfill.catalog.column_info import ColumnInfo, Reason, Role, as_role
 from skyfill.catalog.file_io import reading
@@ -58,6 +58,16 @@ class Rule:
         return not self.is_column and any(fnmatchcase(name, p) for p in self.patterns)
 
 
+class Layout(NamedTuple):
+    """How a plain text file is written.
+
+    `delimiter` separates its cells; `names` are those of its columns, where no line has them.
+    """
+
+    delimiter: str | None = None
+    names: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Schema:
     """Rules for the columns of a file; a later rule overrides an earlier one, fact by fact.
@@ -66,6 +76,8 @@ class Schema:
     ----------
     rules : tuple of Rule
         From the general to the specific: whole file, surveys, columns, options.
+    layout : Layout
+        Of a plain text file.
 
     Examples
     --------
@@ -83,6 +95,7 @@ class Schema:
     """
 
     rules: tuple[Rule, ...] = field(default=())
+    layout: Layout = Layout()
 
     @classmethod
     def from_toml(cls, text: str) -> "Schema":
@@ -92,12 +105,13 @@ class Schema:
         except tomllib.TOMLDecodeError as error:
             raise CatalogError(f"not a TOML file: {error}") from None
         columns, surveys = _tables(content, "columns"), _tables(content, "survey")
+        layout = _read_layout(content)
         rules = [_rule(("*",), content, "the file")]
         for name, facts in surveys.items():
             place = f"survey {name}"
             rules.append(_rule(_patterns(facts.pop("columns", ["*"]), place), facts, place))
         rules += [_rule((n,), f, f"column {n!r}", is_column=True) for n, f in columns.items()]
-        return cls(tuple(rule for rule in rules if rule.facts))
+        return cls(tuple(rule for rule in rules if rule.facts), layout)
 
     @classmethod
     def from_options(
@@ -130,7 +144,9 @@ class Schema:
         return cls((*rules, *(Rule((name,), {"text": True}, is_column=True) for name in text)))
 
     def __add__(self, other: "Schema") -> "Schema":
-        return Schema(self.rules + other.rules)
+        delimiter = other.layout.delimiter or self.layout.delimiter
+        layout = Layout(delimiter, other.layout.names or self.layout.names)
+        return Schema(self.rules + other.rules, layout)
 
     def facts(self, name: str) -> dict[str, Any]:
         """Return all facts that the rules state about a column."""
@@ -247,6 +263,15 @@ def _tables(content: dict[str, Any], key: str) -> dict[str, dict[str, Any]]:
     if not isinstance(found, dict) or not all(isinstance(v, dict) for v in found.values()):
         raise CatalogError(f"{key} in the schema must be tables such as [{key}.NAME]")
     return {name: dict(facts) for name, facts in found.items()}
+
+
+def _read_layout(content: dict[str, Any]) -> Layout:
+    delimiter, names = content.pop("delimiter", None), content.pop("names", [])
+    if delimiter is not None and (not isinstance(delimiter, str) or len(delimiter) != 1):
+        raise CatalogError(f"the schema: delimiter must be one character, not {delimiter!r}")
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        raise CatalogError(f"the schema: names must be a list of names, not {names!r}")
+    return Layout(delimiter, tuple(names))
 
 
 def _patterns(found: Any, place: str) -> tuple[str, ...]:

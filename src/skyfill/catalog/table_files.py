@@ -135,6 +135,8 @@ def open_scan(
     if batch_rows < 1:
         raise CatalogError(f"a batch of {batch_rows} rows is too small; ask for at least one row")
     kind = format_of(path)
+    if rules and kind == "whitespace" and (rules.layout.delimiter or " ").strip(" "):
+        kind = "csv"
     module = import_module(_MODULES[kind])
     more = [rules] if rules and kind in _UNTYPED else []
     with reading(path, module.KIND):
@@ -249,10 +251,10 @@ def format_of(path: Path) -> str:
 
 
 def _is_delimited(start: bytes) -> bool:
-    """Check whether the first two lines have the same number of commas or of tabs."""
+    """Check whether the first two lines have the same number of some separator."""
     rows = (line for line in start.splitlines() if line.strip() and not line.startswith(b"#"))
     lines = list(itertools.islice(rows, 2))
-    counts = [[line.count(mark) for line in lines] for mark in (b",", b"\t")]
+    counts = [[line.count(mark) for line in lines] for mark in (b",", b"\t", b";", b"&")]
     return any(min(count, default=0) > 0 and len(set(count)) == 1 for count in counts)
 
 

@@ -36,16 +36,23 @@ def scan(
         raise CatalogError("not a text file; is its extension right?")
     n_columns = max((len(line.split()) for line in text[:_START].splitlines()[:2]), default=0)
     check_limit("columns", n_columns, f"the table has {n_columns} columns", CatalogError)
-    layout = _layout(text)
+    given = list((rules or Schema()).layout.names)
+    layout = "no_header" if given else _layout(text)
     lines = (text if layout in ("cds", "ipac") else text.replace("\t", " ")).splitlines()
-    found = tables.read(lines, format=layout, guess=False)
+    if layout == "commented_header":
+        lines = _one_comment(lines)
+    how: dict[str, Any] = {"format": layout, "guess": False}
+    if given:
+        _check_names(lines, given)
+        how["names"] = given
+    found = tables.read(lines, **how)
     names = chosen(found.colnames, columns)
     typed = layout in ("cds", "ipac")
     kinds = {} if typed else {name: allowed_kinds(name, rules or Schema()) for name in names}
     exact = [name for name, kind in kinds.items() if "float" not in kind]
     if exact:
         as_text = {name: [tables.convert_numpy(str)] for name in exact}
-        found = tables.read(lines, format=layout, guess=False, converters=as_text)
+        found = tables.read(lines, converters=as_text, **how)
     arrays = [_column(found[name]) for name in names]
     arrays = [
         _narrowed(array, kinds[name]) if name in exact else array
@@ -72,10 +79,28 @@ def _plain_layout(lines: list[str]) -> str:
     """Find column names in the first row, in the comment above it, or nowhere."""
     comments = [line for line in lines if line.startswith("#")]
     rows = [line.split() for line in lines if not line.startswith("#")]
-    if comments and rows and len(comments[-1].lstrip("# ").split()) == len(rows[0]):
-        return "commented_header" if len(comments) == 1 else "basic"
+    above = comments[-1].lstrip("# ").split() if comments else []
+    if rows and len(above) == len(rows[0]) and any(map(is_number, rows[0])):
+        return "commented_header"
     has_names = not rows or not all(map(is_number, rows[0]))
     return "basic" if has_names else "no_header"
+
+
+def _one_comment(lines: list[str]) -> list[str]:
+    """Leave out all comments but the last one above the rows, which names the columns."""
+    first = next(i for i, line in enumerate(lines) if line.strip() and not line.startswith("#"))
+    last = max(i for i in range(first) if lines[i].startswith("#"))
+    return [lines[last], *(line for line in lines[first:] if not line.startswith("#"))]
+
+
+def _check_names(lines: list[str], names: list[str]) -> None:
+    rows = (line.split() for line in lines if line.strip() and not line.startswith("#"))
+    first = next(rows, names)
+    if len(first) != len(names):
+        raise CatalogError(
+            f"the first row has {len(first)} cells, {len(names)} names are given; give one for "
+            "each, or the separator (--delimiter)"
+        )
 
 
 def _column(column: Any) -> pa.Array:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     metavar="COLUMN=VALUE[,VALUE...]",
     help="Declare values that mean a gap.",
 )
+@shared.layout
 @shared.text()
 @shared.as_json("everything")
 def command(
@@ -46,6 +47,7 @@ def command(
     sentinels: tuple[str, ...],
     text: str | None,
     as_json: bool,
+    **layout: str | None,
 ) -> None:
     """List the columns of FILE: type, role, unit, gaps, range, suspicious values.
 
@@ -57,6 +59,7 @@ def command(
     schema = read_schema(schema_file) if schema_file else Schema()
     words = shared.words_of(text)
     schema += Schema.from_options(roles=roles, units=units, sentinels=sentinels, text=words)
+    schema += shared.layout_of(layout)
     with stages(f"reading {file}"):
         found = inspect_file(file, schema)
     if as_json:

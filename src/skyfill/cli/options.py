@@ -84,6 +84,26 @@ def output(
     return click.option("-o", "--output", type=kind, required=required, help=help_text)
 
 
+def _one_character(context: Any, parameter: Any, value: str | None) -> str | None:
+    found = {"tab": "\t", "\\t": "\t", "blank": " "}.get(value or "", value)
+    if found is not None and len(found) != 1:
+        raise click.BadParameter(f"{value!r} is not one character", param_hint="--delimiter")
+    return found
+
+
+layout = stacked(
+    click.option(
+        "--delimiter",
+        metavar="CHARACTER",
+        callback=_one_character,
+        help="What separates cells of a text file: a character, tab or blank.  [default: found]",
+    ),
+    click.option(
+        "--names", metavar="NAME,...", help="Columns of a text file without a line of names."
+    ),
+)
+
+
 def schema() -> Option[Any]:
     """Declare columns: --schema."""
     file = click.option("--schema", type=FILE, help="TOML file with roles, units and sentinels.")
@@ -93,7 +113,15 @@ def schema() -> Option[Any]:
         metavar="LINE",
         help="A line as in that file, such as columns.J.sentinels=[-99]; may be repeated.",
     )
-    return stacked(file, lines)
+    return stacked(file, lines, layout)
+
+
+def layout_of(options: Mapping[str, Any]) -> Schema:
+    """Give what --delimiter and --names say about a text file."""
+    from skyfill.catalog import Schema
+    from skyfill.catalog.schema import Layout
+
+    return Schema((), Layout(options["delimiter"], words_of(options["names"])))
 
 
 def text() -> Option[Any]:
@@ -113,7 +141,7 @@ def rules_of(options: Mapping[str, Any]) -> Schema:
     from skyfill.catalog import Schema, read_schema
 
     declared = read_schema(options["schema"]) if options["schema"] else Schema()
-    declared += Schema.from_toml("\n".join(options["declare"]))
+    declared += Schema.from_toml("\n".join(options["declare"])) + layout_of(options)
     return declared + Schema.from_options(text=words_of(options.get("text")))
 
 
