@@ -252,10 +252,10 @@ def test_only_seen_values_of_columns_with_gaps_are_hidden(seed, p, rate):
 
 def test_with_the_value_hidden_a_row_has_as_many_gaps_as_one_without_it():
     """Two columns are missing together; others are missing with them or without."""
-    X = np.random.default_rng(0).normal(size=(1000, 5))
-    X[:500, :2] = np.nan
-    X[:100, 2] = np.nan  # asked for with two other gaps
-    X[900:, 3] = np.nan  # asked for with no other gap
+    X = np.random.default_rng(0).normal(size=(4000, 5))
+    X[:2000, :2] = np.nan
+    X[:400, 2] = np.nan  # asked for with two other gaps
+    X[3600:, 3] = np.nan  # asked for with no other gap
     rows, columns = _questions(X, 2000, np.random.default_rng(0))
     other = np.isnan(X[rows]).sum(axis=1)
     assert set(other[columns == 2]) == {2}
@@ -263,6 +263,16 @@ def test_with_the_value_hidden_a_row_has_as_many_gaps_as_one_without_it():
     assert len(set(rows[columns == 2])) > 50
     share = [(columns == j).mean() for j in range(5)]
     np.testing.assert_allclose(share, [5 / 12, 5 / 12, 1 / 12, 1 / 12, 0], atol=0.04)
+
+
+def test_no_row_makes_more_than_ten_trials():
+    """Only ten rows have as many gaps as those without the last column."""
+    X = np.random.default_rng(0).normal(size=(1000, 5))
+    X[:200, 1:] = np.nan
+    X[200:210, 1:4] = np.nan
+    rows, columns = _questions(X, 2000, np.random.default_rng(0))
+    assert np.bincount(rows).max() == 10
+    assert not np.isnan(X[rows, columns]).any()
 
 
 def test_without_gaps_there_is_no_question():
