@@ -358,6 +358,12 @@ def test_a_limit_that_the_model_does_not_use_is_named(open_page, model, results_
     assert page.locator("path.limit").count() == 0
 
 
+@pytest.mark.parametrize("hash_", ["#object=%", "#object=%E0%A4%A", "#object=", "#object=nobody"])
+def test_an_address_that_names_no_object_opens_nothing(open_page, hash_):
+    page = open_page(hash_=hash_)
+    assert not page.evaluate("() => document.getElementById('panel').open")
+
+
 def test_a_panel_has_an_address(open_page, model, results):
     page = open_page(hash_="#object=star%203")
     assert page.locator("#panel-title").inner_text() == "star 3"

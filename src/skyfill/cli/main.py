@@ -254,7 +254,7 @@ def _check_texts(context: click.Context) -> None:
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
         for word in value if isinstance(value, tuple) else (value,):
-            if isinstance(word, str) and visible(word) != word and not word.isprintable():
+            if isinstance(word, str):
                 _check_text(parameter.opts[-1], word)
 
 
