@@ -1,6 +1,9 @@
 """One NVIDIA GPU: arrays and Fourier transforms by CuPy, bodies compiled by Numba."""
 
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -23,6 +26,7 @@ BLOCK = 128
 BLOCKS_EACH = 64
 # Share of the free memory that a batch may plan with: transforms need room of their own.
 USABLE = 0.8
+SWITCH_SECONDS = 1e-4
 # Bytes that travel at once, through memory that the card can read by itself.
 PACKET = 1 << 26
 # Bytes of Fourier transforms that share one plan.
@@ -143,9 +147,20 @@ class CudaDevice:
             cupy.get_default_memory_pool().free_all_blocks()
         return full
 
-    def alone(self) -> Any:
-        """Keep other threads of this process from the card."""
-        return self._lock
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other threads of this process from the card.
+
+        Threads that compute let this one wait for Python's lock whenever the card has finished;
+        meanwhile they must give it up sooner.
+        """
+        with self._lock:
+            before = sys.getswitchinterval()
+            sys.setswitchinterval(SWITCH_SECONDS)
+            try:
+                yield
+            finally:
+                sys.setswitchinterval(before)
 
 
 def _copy(target: Any, source: Any) -> None:

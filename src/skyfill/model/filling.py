@@ -142,13 +142,14 @@ def _check_filled(
 ) -> None:
     """Refuse a table with columns of the names of what filling adds."""
     new: dict[str, ColumnInfo] = {}
+    reasons = table.names_with(Role.REASON)
     for feature in model.features:
         name = feature.name
         new |= infos[name]
         new |= {} if name in table.names else {name: _info(feature)}
         gap, before = marks[name]
         new |= {} if before is None else {before: results.before_info(name)}
-        if gap not in table.names_with(Role.REASON):
+        if gap not in reasons:
             new[gap] = results.gap_info(name)
     check_new(table, new)
 

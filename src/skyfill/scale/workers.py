@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from skyfill.device import VARIABLE, chosen_device
 from skyfill.errors import SkyfillError
 from skyfill.threads import n_threads, thread_pool
 
@@ -125,7 +126,8 @@ def _open_already() -> Any:
 def _start(n_workers: int) -> Iterator[Any]:
     distributed = _import_distributed()
     # One thread each, for Dask and for skyfill: the processes share the cores already.
-    options: dict[str, Any] = {"threads_per_worker": 1, "env": {"SKYFILL_THREADS": "1"}}
+    env = {"SKYFILL_THREADS": "1", VARIABLE: chosen_device()}
+    options: dict[str, Any] = {"threads_per_worker": 1, "env": env}
     # Without a host Dask would show its dashboard to the whole network.
     options |= {"host": HOST, "dashboard_address": f"{HOST}:0"}
     with (

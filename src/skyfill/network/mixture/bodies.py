@@ -13,7 +13,7 @@ from numba import njit
 
 from skyfill.atomic import add_at
 from skyfill.network.mixture.gap_kernels import add_component, choose, look_up
-from skyfill.network.mixture.kernels import normalize
+from skyfill.network.mixture.kernels import add_log, normalize_fit
 from skyfill.network.mixture.margin import last_below, score_between
 
 
@@ -178,12 +178,20 @@ def weigh(  # type: ignore[no-untyped-def]
 
 
 @njit
-def share(r, room, bounds, logs, bare, loglik, seen):  # type: ignore[no-untyped-def]
-    """Turn the log densities of a row into responsibilities; write its log-likelihoods."""
-    loglik[r] = normalize(logs[r], bounds)
-    seen[r] = loglik[r]
-    if bare.shape[1]:
-        seen[r] = normalize(bare[r], bounds)
+def share(i, room, bounds, logs, values):  # type: ignore[no-untyped-def]
+    """Turn the log densities of a row in one fit into responsibilities; write their sum's log."""
+    fits = bounds.size - 1
+    r, f = i // fits, i % fits
+    values[r, f] = normalize_fit(logs[r], bounds[f], bounds[f + 1], fits)
+
+
+@njit
+def average(r, room, values, loglik):  # type: ignore[no-untyped-def]
+    """Log of the mean density of a row over all fits."""
+    best, total = -math.inf, 0.0
+    for f in range(values.shape[1]):
+        best, total = add_log(values[r, f], best, total)
+    loglik[r] = best + math.log(total / values.shape[1])
 
 
 @njit
@@ -258,9 +266,9 @@ def expand(  # type: ignore[no-untyped-def]
 ):
     """Complete a row under a component, for the expected moments.
 
-    Written are the row less its mean and a one, times the root of the responsibility; the
-    covariance of what is lost is added to one of the tables of `spread`. Here a pair is
-    k * rows + row, and the rows of component k are moved by ``ahead[k]``.
+    Written are the row less its mean and a one, times the root of the responsibility, as a column
+    of `rows`; the covariance of what is lost is added to one of the tables of `spread`. Here a pair
+    is k * rows + row, and the columns of component k are moved by ``ahead[k]``.
     """
     n, p = Z.shape[0], np.uint64(Z.shape[1])
     r, k = pairs[i] % n, np.uint64(pairs[i] // n)
@@ -270,13 +278,13 @@ def expand(  # type: ignore[no-untyped-def]
     solve(Z[r], order[r], steps[r], count, k, means, precisions, unit, room)
     a = count
     while a < p:
-        rows[at, order[r, a]] = root * room[solved + p + a]
+        rows[order[r, a], at] = root * room[solved + p + a]
         a += _ONE
     substitute(count, p, room)
-    rows[at, p] = root
+    rows[p, at] = root
     a = _NO
     while a < count:
-        rows[at, order[r, a]] = -root * room[solved + a]
+        rows[order[r, a], at] = -root * room[solved + a]
         a += _ONE
     invert(count, unit, room)
     table = i % spread.shape[0]

@@ -170,28 +170,37 @@ def normalize(logs, bounds):  # type: ignore[no-untyped-def]
     fits = bounds.size - 1
     best, total = -np.inf, 0.0
     for f in range(fits):
-        top = -np.inf
-        for k in range(bounds[f], bounds[f + 1]):
-            top = max(top, logs[k])
-        s = 0.0
-        for k in range(bounds[f], bounds[f + 1]):
-            logs[k] = math.exp(logs[k] - top) if logs[k] > top - 30.0 else 0.0
-            s += logs[k]
-        if s == 0.0:  # no component can have made the row: none is more likely than another
-            top, s = -1e300, float(bounds[f + 1] - bounds[f])
-            for k in range(bounds[f], bounds[f + 1]):
-                logs[k] = 1.0
-        for k in range(bounds[f], bounds[f + 1]):
-            logs[k] /= s * fits
-        value = top + math.log(s)
-        if value > best:
-            total = total * math.exp(best - value) + 1.0
-            best = value
-        else:
-            total += math.exp(value - best)
+        value = normalize_fit(logs, bounds[f], bounds[f + 1], fits)
+        best, total = add_log(value, best, total)
     for k in range(bounds[fits], logs.size):
         logs[k] = 0.0
     return best + math.log(total / fits)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def normalize_fit(logs, first, last, fits):  # type: ignore[no-untyped-def]
+    """Turn log densities of one fit into responsibilities; return the log of their sum."""
+    top, total = -np.inf, 0.0
+    for k in range(first, last):
+        top = max(top, logs[k])
+    for k in range(first, last):
+        logs[k] = math.exp(logs[k] - top) if logs[k] > top - 30.0 else 0.0
+        total += logs[k]
+    if total == 0.0:  # no component can have made the row: none is more likely than another
+        top, total = -1e300, float(last - first)
+        for k in range(first, last):
+            logs[k] = 1.0
+    for k in range(first, last):
+        logs[k] /= total * fits
+    return top + math.log(total)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def add_log(value, best, total):  # type: ignore[no-untyped-def]
+    """Add exp(value) to total * exp(best); return both anew, so that nothing overflows."""
+    if value > best:
+        return value, total * math.exp(best - value) + 1.0
+    return best, total + math.exp(value - best)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -22,9 +22,9 @@ from skyfill.network.moments import Moments
 
 # Tables of fewer rows stay on the cores of this machine, and with EM of fewer.
 WORTH_A_GPU, EM_WORTH_A_GPU = 50_000, 100_000
-ROWS_AT_ONCE = 1 << 18
+ROWS_AT_ONCE = 1 << 19
 # Components of less responsibility are left out of expected moments.
-LEAST_SHARE = 1e-10
+LEAST_SHARE = 1e-9
 # Rows of products that are summed by one matrix product, and tables that threads add to.
 SEGMENT, SPREADS = 1024, 64
 _LEAST_PIVOT = {np.dtype(np.float64): 1e-300, np.dtype(np.float32): 1e-30}
@@ -88,9 +88,18 @@ def weigh_rows(device: Device, Z: Any, components: Components) -> Weighed:
     bare = device.empty((n, c if components.gap_logs.shape[1] else 0), components.dtype)
     given = (Z, order, steps, counts, *components[:4], components.unit, logs, bare)
     device.run(bodies.weigh, n * c, *given, room=room_for(p), dtype=components.dtype)
-    loglik, seen = device.empty(n), device.empty(n)
-    device.run(bodies.share, n, components.bounds, logs, bare, loglik, seen)
+    loglik = _share(device, components, logs)
+    seen = _share(device, components, bare) if bare.shape[1] else loglik
     return Weighed(Z, order, steps, counts, logs, loglik, seen)
+
+
+def _share(device: Device, components: Components, logs: Any) -> Any:
+    """Turn log densities into responsibilities; return the log-likelihoods of the rows."""
+    n, fits = len(logs), len(components.bounds) - 1
+    values, loglik = device.empty((n, fits)), device.empty(n)
+    device.run(bodies.share, n * fits, components.bounds, logs, values)
+    device.run(bodies.average, n, values, loglik)
+    return loglik
 
 
 class Tables(NamedTuple):
@@ -249,13 +258,13 @@ def _expect(device: Device, Z: Any, components: Components) -> tuple[Any, Any, A
     counts = device.host(matter.sum(axis=1)).astype(np.int64)
     start = SEGMENT * np.concatenate([[0], np.cumsum(-(-counts // SEGMENT))])
     ahead = start[:-1] - np.concatenate([[0], np.cumsum(counts)[:-1]])
-    rows = device.empty((int(start[-1]), p + 1), fill=0)
+    rows = device.empty((p + 1, int(start[-1])), fill=0)
     spread = device.empty((SPREADS, c, p, p), fill=0)
     given = (pairs, device.array(ahead), *weighed[:4], *components[:2], components.unit)
     work = (*given, weighed.resp, rows, spread)
     device.run(bodies.expand, len(pairs), *work, room=room_for(p))
-    rows = rows.reshape(-1, SEGMENT, p + 1)
-    products = rows.transpose(0, 2, 1) @ rows
+    rows = xp.ascontiguousarray(rows.reshape(p + 1, -1, SEGMENT).transpose(1, 0, 2))
+    products = rows @ rows.transpose(0, 2, 1)
     ends = start // SEGMENT
     parts = [products[a:b].sum(axis=0) for a, b in zip(ends[:-1], ends[1:], strict=True)]
     gaps = weighed.resp.T @ xp.isnan(Z).astype(np.float64)
