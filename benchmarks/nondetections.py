@@ -28,7 +28,7 @@ FILLERS = ("mean", "knn", "ridge", "extra", "forest", "mice", "copula")
 OURS = ("ours", "ours_limits", "ours_plain")
 PROTOCOL = ("ours_limits", "ours_plain", *FILLERS)
 METHODS_OF = {
-    "field": (*OURS, *FILLERS, "pygmmis"),
+    "field": (*OURS, *FILLERS, "pygmmis", "truth", "answers"),
     "banknote": PROTOCOL,
     "red": PROTOCOL,
     "white": PROTOCOL,
