@@ -104,13 +104,14 @@ def test_the_strength_of_arcs_travels_with_the_model(folder, tmp_path):
 
 def test_the_figures_of_the_paper_are_files(folder, tmp_path):
     words = ("report", folder / "paper.skyfill", "-o", tmp_path / "page.html")
-    said = run(*words, "--figures", tmp_path / "figures", "--pair", "V,K")
+    said = run(*words, "--figures", tmp_path / "figures", "--pair", "V=18.5,K")
     assert said.exit_code == 0, said.output
     found = {path.name: path.read_bytes()[:4] for path in (tmp_path / "figures").iterdir()}
     assert found == {"network.png": b"\x89PNG", "pair.png": b"\x89PNG"}
-    said = run(*words, "--figures", tmp_path / "figures", "--pair", "V")
-    assert said.exit_code == 2
-    assert "--pair: name two features" in said.output
+    for wrong in ("V", "V=faint,K"):
+        said = run(*words, "--figures", tmp_path / "figures", "--pair", wrong)
+        assert said.exit_code == 2
+        assert "name two features, as in V,J or V=18.5,J" in said.output
 
 
 def test_options_of_mixtures_are_refused(folder, tmp_path):

@@ -44,8 +44,9 @@ from skyfill.cli.terminal import note, write_json
 )
 @click.option(
     "--pair",
-    metavar="KNOWN,FILLED",
-    help="Features of the figure of a joint, a marginal and a conditional distribution.",
+    metavar="KNOWN[=VALUE],FILLED",
+    help="With --figures: features of the figure of a joint, a marginal and a conditional "
+    "distribution.",
 )
 @click.option(
     "--position", metavar="RA:DEC[:UNIT]", help="Position columns of RESULTS; guessed by default."
@@ -104,11 +105,23 @@ def _write_figures(report: Any, options: dict[str, Any]) -> None:
         return
     from skyfill.report.figure_files import write_figures
 
-    pair = shared.words_of(options["pair"] or "") or None
-    if pair and len(pair) != 2:
-        raise click.BadParameter("name two features: KNOWN,FILLED", param_hint="--pair")
-    for path in write_figures(report, options["figures"], pair):
+    pair, at = _read_pair(options["pair"]) if options["pair"] else (None, None)
+    for path in write_figures(report, options["figures"], pair, at=at):
         note(f"-> {path}")
+
+
+def _read_pair(text: str) -> tuple[tuple[str, str], float | None]:
+    """Read KNOWN[=VALUE],FILLED."""
+    known, comma, filled = text.rpartition(",")
+    known, equals, value = known.partition("=")
+    try:
+        at = float(value) if equals else None
+    except ValueError:
+        comma = ""
+    if not (comma and known and filled):
+        message = f"{text!r}: name two features, as in V,J or V=18.5,J"
+        raise click.BadParameter(message, param_hint="--pair")
+    return (known.strip(), filled.strip()), at
 
 
 def _report(report: Any, options: dict[str, Any]) -> None:

@@ -16,7 +16,12 @@ NETWORK_SIZE, GAPS_SIZE, DPI = (9.0, 6.0), (6.0, 4.0), 150
 
 
 def write_figures(
-    report: Report, folder: str | Path, pair: Sequence[str] | None = None, kind: str = "png"
+    report: Report,
+    folder: str | Path,
+    pair: Sequence[str] | None = None,
+    *,
+    at: float | None = None,
+    kind: str = "png",
 ) -> list[Path]:
     """Write ``network``, ``pair`` and, with results, ``gaps`` into a folder.
 
@@ -29,6 +34,8 @@ def write_figures(
         The feature that is known, and the one to be filled, of the figure of a joint, a marginal
         and a conditional distribution (Pichara & Protopapas 2013, fig. 1). By default two features
         that depend on each other.
+    at : float, optional
+        Value of the first; by default its median.
     kind : {"png", "pdf", "svg"}
 
     Returns
@@ -39,7 +46,7 @@ def write_figures(
     columns = report.results.table.names if report.results else ()
     groups = report.groups or guess_groups(model.features, columns)
     first, second = pair or (model.names[j] for j in typical_pair(model, groups))
-    figures = {"pair": draw_pair(model.network, (first, second))}
+    figures = {"pair": draw_pair(model.network, (first, second), at=at)}
     figures["network"] = new_figure(NETWORK_SIZE)
     plot_network(model.network, groups, ax=figures["network"].subplots())
     if report.results is not None:
