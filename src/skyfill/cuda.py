@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import cupy
@@ -43,6 +44,7 @@ def why_not() -> str | None:
         return "CUDA finds no card"
     try:
         cuda.current_context()
+        import_module("numba.cuda.cudaimpl")  # needed to compile; not every NumPy has what it needs
     except Exception as error:  # noqa: BLE001 - whatever keeps Numba from the card
         return f"Numba cannot use the card ({_first_line(error)})"
     return None
