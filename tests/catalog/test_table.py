@@ -128,3 +128,23 @@ def test_a_text_is_a_number_where_arrow_reads_it_as_one(cell):
     except pa.ArrowInvalid:
         reads = False
     assert is_number(cell) is reads
+
+
+def test_a_table_goes_to_astropy_and_back_with_gaps_units_and_ucds():
+    info = {"J": ColumnInfo("mag", "phot.mag;em.IR.J", "J magnitude")}
+    columns = {"id": ["a", None], "J": [14.2, None], "n": [1, None], "good": [True, None]}
+    table = Table.from_columns(columns, info=info)
+    there = table.to_astropy()
+    assert str(there["J"].unit) == "mag"
+    assert there["J"].mask.tolist() == [False, True]
+    again = Table.from_astropy(there)
+    assert again.arrow.to_pydict() == table.arrow.to_pydict()
+    assert again.info("J") == table.info("J")
+
+
+def test_a_table_goes_to_pandas_and_back_with_gaps_and_large_numbers():
+    pytest.importorskip("pandas")
+    table = Table.from_columns({"id": [2**53 + 1, None], "J": [14.2, None], "s": ["a", None]})
+    frame = table.to_pandas()
+    assert frame["J"].isna().tolist() == [False, True]
+    assert Table.from_pandas(frame).arrow.to_pydict() == table.arrow.to_pydict()

@@ -178,7 +178,7 @@ def test_draws_marginalize_and_gap_share_can_be_left_out(model):
         (("--label", "class", "--features", "V,class"), "'class' has the role label"),
         (("--trees", "5"), "needs --label COLUMN"),
         (("--label", "class", "--prior", "LPV"), "write CLASS=NUMBER"),
-        (("--label", "class", "--prior", "QSO=1,RRL=2"), "class 'QSO' is not in both"),
+        (("--label", "class", "--prior", "QSO=1,RRL=2"), "no class QSO and no share for LPV"),
     ],
 )
 def test_mistakes_in_training_are_named(folder, words, message):

@@ -371,3 +371,11 @@ def test_a_wrong_number_of_names_is_an_error(tmp_path):
         assert (
             "2 names are given" in run("inspect", tmp_path / name, "--names", "a,b", code=2).stderr
         )
+
+
+def test_identifiers_may_have_other_names_in_the_two_tables(tmp_path):
+    write_table(Table.from_columns({"objID": ["a", "b"], "V": [17.0, 18.0]}), tmp_path / "a.csv")
+    write_table(Table.from_columns({"star": ["b"], "J": [15.0]}), tmp_path / "b.csv")
+    run("match", tmp_path / "a.csv", tmp_path / "b.csv", "--id", "b=objID:star",
+        "-o", tmp_path / "out.parquet")  # fmt: skip
+    assert read_table(tmp_path / "out.parquet").column("J_b").to_pylist() == [None, 15.0]

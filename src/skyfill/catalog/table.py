@@ -77,6 +77,49 @@ class Table:
         schema = normalized_schema(arrow.schema)
         return cls(pa.Table.from_arrays(columns, schema=schema))
 
+    @classmethod
+    def from_pandas(cls, frame: Any) -> "Table":
+        """Build a table from a pandas frame, without its index."""
+        return cls.from_arrow(pa.Table.from_pandas(frame, preserve_index=False))
+
+    @classmethod
+    def from_astropy(cls, table: Any) -> "Table":
+        """Build a table from one of astropy: masked cells are gaps, units and texts are kept."""
+        columns, info = {}, {}
+        for name in table.colnames:
+            column = table[name]
+            values = np.asarray(getattr(column, "value", column))
+            columns[name] = np.ma.MaskedArray(values, getattr(column, "mask", False))
+            unit, facts = getattr(column, "unit", None), dict(column.info.meta or {})
+            about = column.info.description or None
+            info[name] = ColumnInfo(str(unit) if unit else None, facts.get("ucd"), about)
+        return cls.from_columns(columns, info=info)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame of Arrow columns, in which gaps are ``<NA>``; units are lost."""
+        import pandas as pd
+
+        return self.arrow.replace_schema_metadata(None).to_pandas(types_mapper=pd.ArrowDtype)
+
+    def to_astropy(self) -> Any:
+        """Return a table of astropy: gaps are masked, units, descriptions and UCDs are kept."""
+        from astropy.table import MaskedColumn
+        from astropy.table import Table as Astropy
+
+        found = Astropy()
+        for name in self.names:
+            info, column = self.info(name), self.column(name).combine_chunks()
+            lost = column.is_null().to_numpy(zero_copy_only=False)
+            is_text = pa.types.is_string(column.type)
+            nothing = pa.scalar("" if is_text else 0).cast(column.type)
+            values = column.fill_null(nothing).to_numpy(zero_copy_only=False)
+            values = values.astype(str) if is_text else values
+            meta = {"ucd": info.ucd} if info.ucd else {}
+            found[name] = MaskedColumn(
+                values, mask=lost, unit=info.unit, description=info.description, meta=meta
+            )
+        return found
+
     def _repr_html_(self) -> str:
         return table_html(self)
 

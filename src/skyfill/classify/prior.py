@@ -189,11 +189,13 @@ def as_prior(prior: Mapping[Any, float] | Sequence[float], classes: Iterable[Any
     names = [str(name) for name in classes]
     if isinstance(prior, Mapping):
         given = {str(name): value for name, value in prior.items()}
-        wrong = [name for name in (*given, *names) if name not in names or name not in given]
-        if wrong:
-            raise DataError(
-                f"prior: class {wrong[0]!r} is not in both; the classes are {', '.join(names)}"
-            )
+        unknown = [name for name in given if name not in names]
+        lacking = [name for name in names if name not in given]
+        if unknown or lacking:
+            words = [f"no class {', '.join(unknown)}"] if unknown else []
+            words += [f"no share for {', '.join(lacking)}"] if lacking else []
+            listed = f"the classes are {', '.join(names)}"
+            raise DataError(f"prior: {' and '.join(words)}; {listed}; give a share for each")
         prior = [given[name] for name in names]
     shares = np.asarray(prior, dtype=np.float64)
     if shares.shape != (len(names),) or not (np.isfinite(shares) & (shares > 0)).all():

@@ -81,7 +81,7 @@ FAR_ARCSEC = 3600.0
     "--id",
     "keys",
     multiple=True,
-    metavar="NAME=COLUMN",
+    metavar="NAME=COLUMN|NAME=BASE_COLUMN:COLUMN",
     help="Join a survey by an identifier that it shares with the base, not by position.",
 )
 @click.option(
@@ -160,6 +160,7 @@ def _read(options: Mapping[str, Any]) -> "list[Survey]":
     """Read the base and the surveys, each with its own options."""
     from skyfill.catalog import Schema, read_schema, read_table
     from skyfill.sky import PositionColumns, Survey, read_footprint
+    from skyfill.sky.identifiers import key_columns
 
     names = [BASE, *survey_names(options["others"], options["name"])]
     # The base has no radius; any value will do.
@@ -174,7 +175,9 @@ def _read(options: Mapping[str, Any]) -> "list[Survey]":
         name: schemas.get(name, Schema()) + Schema.from_options(text=texts.get(name, ()))
         for name in names
     }
-    used = {BASE: tuple(keys.values()), **{name: (key,) for name, key in keys.items()}}
+    pairs = {name: key_columns(key) for name, key in keys.items()}
+    used = {BASE: tuple(ours for ours, _ in pairs.values())}
+    used |= {name: (theirs,) for name, (_, theirs) in pairs.items()}
     return [
         Survey(
             name,

@@ -34,7 +34,7 @@ _KINDS = (
 def survey_columns(names: Sequence[str], survey: str) -> list[int]:
     """Find the features of a survey: those that end in ``_NAME``, or those of ``NAME=COLUMN,...``.
 
-    The name of a feature means that feature alone.
+    The name of a feature means that feature alone; several names are separated by commas.
 
     Examples
     --------
@@ -43,6 +43,10 @@ def survey_columns(names: Sequence[str], survey: str) -> list[int]:
     >>> survey_columns(["V", "J_two_mass", "K_two_mass"], "some=V,K_two_mass")
     [0, 2]
     """
+    if "," in survey.partition("=")[0]:
+        return sorted(
+            {j for each in survey.split(",") for j in survey_columns(names, each.strip())}
+        )
     name, equals, columns = survey.partition("=")
     found = [j for j, feature in enumerate(names) if feature.endswith(f"_{name}")]
     if found and not equals:

@@ -17,7 +17,8 @@ def match_identifiers(base: Table, survey: Survey, key: str) -> SurveyMatch:
     Parameters
     ----------
     key : str
-        Column in both tables; numbers are compared as text.
+        Column in both tables, or ``OURS:THEIRS`` where its names differ; numbers are compared as
+        text.
 
     Examples
     --------
@@ -28,16 +29,29 @@ def match_identifiers(base: Table, survey: Survey, key: str) -> SurveyMatch:
     (['matched', 'unmatched', 'matched'], [1, 0])
     """
     with naming("the base"):
-        ours = identifiers(base, key)
+        ours = identifiers(base, key_columns(key)[0])
     with naming(survey.name):
-        theirs = identifiers(survey.table, key)
-        _refuse_repeats(theirs, key)
+        own = key_columns(key)[1]
+        theirs = identifiers(survey.table, own)
+        _refuse_repeats(theirs, own)
     rows = pc.fill_null(pc.index_in(ours, theirs, skip_nulls=True), -1).to_numpy()
     left = np.flatnonzero(rows >= 0)
     matches = Matches(left, rows[left].astype(np.intp), np.zeros(len(left)), (rows >= 0) * 1)
     flags = np.where(rows >= 0, Flag.MATCHED.value, Flag.UNMATCHED.value)
     report = MatchReport(survey.name, 0.0, **count_flags(flags), offset=None, chance=None, key=key)
     return SurveyMatch(matches, flags, report)
+
+
+def key_columns(key: str) -> tuple[str, str]:
+    """Name the columns of the base and of a survey that hold the same identifiers.
+
+    Examples
+    --------
+    >>> key_columns("id"), key_columns("objID:source_id")
+    (('id', 'id'), ('objID', 'source_id'))
+    """
+    ours, _, theirs = key.partition(":")
+    return ours, theirs or ours
 
 
 def identifiers(table: Table, name: str) -> pa.ChunkedArray:

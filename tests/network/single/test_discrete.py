@@ -87,6 +87,7 @@ def test_variable_elimination_agrees_with_enumeration(network, random):
             "and given: peak",
         ),
         (lambda: PERIODOGRAM.query("peak", {"report": 2}), DataError, "does not exist"),
+        (lambda: PERIODOGRAM.query("peak", {"report": -1}), DataError, "does not exist"),
         (lambda: PERIODOGRAM.query("peak", {"passes": 1, "periodic": 0, "faulty": 0}), None, ""),
         (lambda: PERIODOGRAM.query("faulty", {"passes": 1, "peak": 0}), DataError, "probability 0"),
     ],

@@ -112,8 +112,10 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     names = check_names(names, cells.values.shape[1])
     check_seen(cells.values, names)
     for what, value in (("n_components", n_components), ("n_fits", n_fits)):
-        if not isinstance(value, str) and value < 1:
-            raise ValueError(f"{what} must be at least 1, not {value}")
+        if not isinstance(value, str) and (value < 1 or value != int(value)):
+            raise ValueError(f"{what} must be a whole number of at least 1, not {value}")
+    if not isinstance(shrinkage, str) and not shrinkage >= 0:
+        raise ValueError(f"shrinkage must not be negative, not {shrinkage}")
     rng = np.random.default_rng(rng)
     asked = _asked(n_components, shrinkage, arcs, gaps)
     with one_blas_thread():

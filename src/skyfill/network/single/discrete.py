@@ -93,7 +93,7 @@ def _restrict(factor: Factor, evidence: Mapping[int, int]) -> Factor:
     """Take the slice of a factor that agrees with the evidence."""
     pick = tuple(evidence.get(v, slice(None)) for v in factor.over)
     over = tuple(v for v in factor.over if v not in evidence)
-    try:
-        return Factor(over, np.asarray(factor.table[pick]))
-    except IndexError:
-        raise DataError(f"a level of the evidence does not exist: {dict(evidence)}") from None
+    levels = [(v, n) for v, n in zip(factor.over, factor.table.shape, strict=True) if v in evidence]
+    if any(not 0 <= evidence[v] < n for v, n in levels):
+        raise DataError(f"a level of the evidence does not exist: {dict(evidence)}")
+    return Factor(over, np.asarray(factor.table[pick]))
