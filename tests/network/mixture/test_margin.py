@@ -70,3 +70,14 @@ def test_plain_standardisation_and_constant_columns():
         constant: Margin = make(np.full(5, 4.0))
         assert_allclose(constant.to_normal(np.array([4.0, 7.0])), 0)
         assert_allclose(constant.from_normal(np.array([-3.0, 3.0])), 4)
+
+
+def test_next_to_an_atom_no_value_is_made_up() -> None:
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(6000) < 0.2, 0.0, 0.3 + rng.lognormal(0, 1, 6000))
+    margin = fit_margin(x)
+    made = margin.from_normal(rng.normal(size=200_000))
+    least = x[x > 0].min()
+    # One rank in 6000 lies between the last zero and the first other value.
+    assert ((made > 0) & (made < least)).mean() < 2 / 6000
+    assert (made == 0).mean() == pytest.approx((x == 0).mean(), abs=0.005)

@@ -155,10 +155,15 @@ def _map_ranks(values: Array, counts: IntArray, mass: Array, beyond: tuple[float
 
 
 def _thin(z: Array, needed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Keep the ends, the atoms and at most MAX_KNOTS knots evenly over the scores."""
+    """Keep the ends, the atoms, what is next to them, and at most MAX_KNOTS even knots.
+
+    Without its neighbors an atom would have values between it and them that no row has.
+    """
     if z.size <= MAX_KNOTS:
         return np.ones(z.size, bool)
     keep = needed.copy()
+    keep[1:] |= needed[:-1]
+    keep[:-1] |= needed[1:]
     keep[[0, -1]] = True
     keep[np.searchsorted(z, np.linspace(z[0], z[-1], MAX_KNOTS))] = True
     return keep
