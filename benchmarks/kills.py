@@ -91,6 +91,7 @@ def make_inputs(folder):
 def run(words, folder, number=None, after=0.0):
     """Run a command in a forked process, signal it after a time; give exit code, text, seconds."""
     said = folder / "said"
+    said.touch()
     start = time.monotonic()
     child = os.fork()
     if child == 0:

@@ -140,3 +140,11 @@ def test_no_color_codes_reach_a_log_or_a_terminal_that_wants_none(tmp_path):
     words = [sys.executable, "-c", code, "data", "simulate", str(tmp_path / "field"), "-n", "5"]
     said = subprocess.run(words, capture_output=True, check=True, env={"NO_COLOR": "1"})
     assert b"\x1b" not in said.stdout + said.stderr
+
+
+def test_an_interrupt_before_the_command_begins_ends_as_one_within(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(main), "parse_args", interrupt)
+    assert CliRunner().invoke(main, ["show", "m.skyfill"]).exit_code == 130

@@ -98,6 +98,15 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run from the shell; Ctrl-C before or after a command ends as it does within."""
+        try:
+            return super().main(*args, **kwargs)
+        except SystemExit as error:
+            if isinstance(error.__context__, click.Abort):
+                raise SystemExit(INTERRUPTED) from None
+            raise
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an error that the user can fix becomes one line and exit code 2."""
         start = time.perf_counter()
