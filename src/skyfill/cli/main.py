@@ -98,20 +98,19 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run from the shell; Ctrl-C before or after a command ends as it does within."""
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the command line; Ctrl-C ends as it does within a command."""
         try:
-            return super().main(*args, **kwargs)
-        except SystemExit as error:
-            if isinstance(error.__context__, click.Abort):
-                raise SystemExit(INTERRUPTED) from None
-            raise
+            return super().make_context(*args, **kwargs)
+        except KeyboardInterrupt:
+            echo("\ninterrupted", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; an error that the user can fix becomes one line and exit code 2."""
         start = time.perf_counter()
-        occupy_streams()
         try:
+            occupy_streams()
             with plain_warnings(), _terminable():
                 result = super().invoke(ctx)
                 if sys.stdout is not None:
