@@ -8,6 +8,7 @@ import pytest
 from skyfill.catalog import ColumnInfo, Role, Table, write_table
 from skyfill.errors import CatalogError
 from skyfill.model import train
+from skyfill.network import learn_one_network
 from skyfill.network.mixture.fit import climb_mixture
 from skyfill.network.mixture.margin import fit_margin
 from skyfill.network.mixture.mixture import expect_parts, split
@@ -131,3 +132,20 @@ def test_mistakes_name_the_column(tmp_path):
     as_catalog(stars(50), tmp_path / "in.parquet")
     with pytest.raises(CatalogError, match="no column 'Vv'; did you mean 'V'"):
         train_file(tmp_path / "in.parquet", ["Vv"])
+
+
+def test_one_network_is_fitted_to_all_rows_with_the_arcs_of_a_sample(tmp_path):
+    X = stars()
+    table = as_catalog(X, tmp_path / "in.parquet")
+    how = {"learn": learn_one_network, "score": "bic", "margins": False}
+    found = train_file(
+        tmp_path / "in.parquet", NAMES, sample_rows=1000, folder=tmp_path, max_iter=50, **how
+    )
+    (fit,) = found.model.network.fits
+    places = np.sort(np.random.default_rng(0).choice(len(X), 1000, replace=False))
+    start = train(Table(table.arrow.take(places)), NAMES, **how)[0].network.fits[0]
+    assert fit.parents == start.parents
+    # The mean of a column is that of all rows, not of the sample.
+    Z = found.model.network.scores(X)
+    np.testing.assert_allclose(fit.means[0], np.nanmean(Z, axis=0), atol=0.03)
+    assert found.n_rows == len(X)

@@ -111,7 +111,8 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(20000, 10)) @ rng.normal(size=(10, 10))
 X[rng.random(X.shape) < 0.2] = np.nan
 for score in ("k2", "bic"):
-    net = learn_network(X, score=score, n_completions=2, n_orders=2, max_iter=4, tol=1e-3).network
+    how = {"n_completions": 2, "n_orders": 2, "n_bins": 3, "max_iter": 4, "tol": 1e-3}
+    net = learn_network(X, score=score, **how).network
     filled = net.posterior(X)
     text = repr((net.parents, net.intercepts, net.weights, net.variances)).encode()
     print(score, hashlib.sha256(text + filled.mean.tobytes() + filled.sd.tobytes()).hexdigest())
