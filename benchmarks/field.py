@@ -85,6 +85,7 @@ def ways(seed, options):
     ):
         held_out = cross_val_predict(rival, X, labels, cv=5, method="predict_proba")
         P = np.maximum(rival.fit(X, labels).predict_proba(new), 1e-6)
+        P /= P.sum(axis=1, keepdims=True)
         shares = np.bincount(codes) / len(codes)
         found |= corrected(name, P, shares, find_profiles(held_out, codes), true)
     return found, y, classes
