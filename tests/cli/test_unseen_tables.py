@@ -379,3 +379,16 @@ def test_identifiers_may_have_other_names_in_the_two_tables(tmp_path):
     run("match", tmp_path / "a.csv", tmp_path / "b.csv", "--id", "b=objID:star",
         "-o", tmp_path / "out.parquet")  # fmt: skip
     assert read_table(tmp_path / "out.parquet").column("J_b").to_pylist() == [None, 15.0]
+
+
+def test_inspect_proposes_limits(tmp_path):
+    rows = "5.1,9.1,0.1\n<4.0,12.0,\n6.2,9.5,0.2\n"
+    (tmp_path / "t.csv").write_text("S,W3,e_W3\n" + rows)
+    done = run("inspect", tmp_path / "t.csv")
+    assert 'columns.S.limits = "signs"  # is a limit' in done.stdout
+    assert 'columns.W3.limits = "no error"  # 1 values without an error' in done.stdout
+    proposed = [line.partition("  #")[0] for line in done.stdout.splitlines() if ".limits" in line]
+    (tmp_path / "t.toml").write_text("\n".join(proposed))
+    found = read_table(tmp_path / "t.csv", schema=tmp_path / "t.toml")
+    assert found.column("S").to_pylist() == [5.1, None, 6.2]
+    assert found.column("W3_limit").to_pylist() == [None, 12.0, None]

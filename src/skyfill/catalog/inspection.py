@@ -1,18 +1,21 @@
 """Inspect a file: columns, roles, gaps, ranges, and values that may be sentinels."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyfill.catalog.column_info import ColumnInfo, Role
 from skyfill.catalog.column_summary import ColumnSummary, summarize_column
-from skyfill.catalog.roles import Guess, guess_roles
-from skyfill.catalog.schema import Schema, sentinel_line
-from skyfill.catalog.sentinels import Sentinel, Suspect, find_suspects
+from skyfill.catalog.limit_rules import LIMITS
+from skyfill.catalog.roles import Guess, guess_roles, with_guessed_roles
+from skyfill.catalog.schema import Schema, fact_line, sentinel_line
+from skyfill.catalog.sentinels import Sentinel, Suspect, find_suspects, is_limit
 from skyfill.catalog.table import Table
 from skyfill.catalog.table_files import open_scan
 
@@ -33,6 +36,9 @@ class ColumnReport:
         Its values.
     suspects : tuple of Suspect
         Values that may be sentinels.
+    n_without_error : int
+        Values beside which the column of their errors is empty, though it has others: limits, by
+        the custom of 2MASS and AllWISE.
     """
 
     name: str
@@ -41,6 +47,7 @@ class ColumnReport:
     guess: Guess | None
     summary: ColumnSummary
     suspects: tuple[Suspect, ...]
+    n_without_error: int = 0
 
     @property
     def missing_percent(self) -> float:
@@ -55,9 +62,15 @@ class ColumnReport:
 
     @property
     def declaration(self) -> str | None:
-        """The line of a schema file that would declare the suspects."""
+        """The lines of a schema file that would declare the suspects and limits."""
         values = [suspect.value for suspect in self.suspects]
-        return sentinel_line(self.name, values) if values else None
+        plain = [value for value in values if not is_limit(value)]
+        lines = [sentinel_line(self.name, plain)] if plain else []
+        if len(plain) < len(values):
+            lines.append(fact_line(self.name, LIMITS, "signs"))
+        elif self.n_without_error:
+            lines.append(fact_line(self.name, LIMITS, "no error"))
+        return "\n".join(lines) or None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report for JSON."""
@@ -71,6 +84,7 @@ class ColumnReport:
             "missing": self.summary.n_null,
             "range": self.range and [_for_json(end) for end in self.range],
             "suspects": [{**vars(s), "value": _for_json(s.value)} for s in self.suspects],
+            "without_error": self.n_without_error,
             "declaration": self.declaration,
         }
 
@@ -114,11 +128,23 @@ def inspect_file(path: str | Path, schema: Schema | None = None) -> Inspection:
     rules.check(empty.names)
     table = rules.apply(empty)
     summaries = {name: ColumnSummary() for name in table.names}
+    pairs, bare = _with_errors(table), Counter[str]()
     for batch in scan.batches:
         part = rules.apply(Table(pa.Table.from_batches([batch])))
+        for name, error in pairs.items():
+            values, errors = part.column(name), part.column(error)
+            bare[name] += pc.sum(pc.and_(values.is_valid(), errors.is_null())).as_py() or 0
         for name in part.names:
             summaries[name] += summarize_column(part.column(name).combine_chunks())
-    return _report(str(path), table, summaries)
+    used = {n: bare[n] for n, e in pairs.items() if summaries[e].n_null < summaries[e].n_rows}
+    return _report(str(path), table, summaries, used)
+
+
+def _with_errors(table: Table) -> dict[str, str]:
+    """Find columns of numbers whose errors are in another column, by role or by name."""
+    known = with_guessed_roles(table)
+    found = {str(known.info(n).of): n for n in known.names_with(Role.ERROR) if known.info(n).of}
+    return {name: error for name, error in found.items() if name in table.names}
 
 
 def _for_json(value: Sentinel) -> Sentinel:
@@ -126,9 +152,12 @@ def _for_json(value: Sentinel) -> Sentinel:
     return value if isinstance(value, str) or math.isfinite(value) else str(value)
 
 
-def _report(path: str, table: Table, summaries: dict[str, ColumnSummary]) -> Inspection:
+def _report(
+    path: str, table: Table, summaries: dict[str, ColumnSummary], bare: Mapping[str, int]
+) -> Inspection:
     guesses = guess_roles(table.arrow.schema)
-    columns = tuple(_column(table, n, summaries[n], guesses.get(n)) for n in table.names)
+    found = (_column(table, n, summaries[n], guesses.get(n)) for n in table.names)
+    columns = tuple(replace(each, n_without_error=bare.get(each.name, 0)) for each in found)
     n_rows = max((summary.n_rows for summary in summaries.values()), default=0)
     return Inspection(path, n_rows, table.meta, columns)
 

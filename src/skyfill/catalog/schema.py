@@ -248,9 +248,23 @@ def sentinel_line(name: str, values: Iterable[Sentinel]) -> str:
     >>> sentinel_line("[3.6]", [999.9999])
     'columns."[3.6]".sentinels = [999.9999]'
     """
-    key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_text(name)
     listed = ", ".join(_toml_text(v) if isinstance(v, str) else repr(v) for v in values)
-    return f"columns.{key}.sentinels = [{listed}]"
+    return f"columns.{_toml_key(name)}.sentinels = [{listed}]"
+
+
+def fact_line(name: str, key: str, value: str) -> str:
+    """Write the line of a schema file that states a fact about a column.
+
+    Examples
+    --------
+    >>> fact_line("W3", "limits", "no error")
+    'columns.W3.limits = "no error"'
+    """
+    return f"columns.{_toml_key(name)}.{key} = {_toml_text(value)}"
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml_text(name)
 
 
 def _toml_text(text: str) -> str:

@@ -132,7 +132,9 @@ def _suspect_words(summary: ColumnSummary) -> list[Suspect]:
     are_numbers = 2 * summary.n_numbers > n_seen
     suspects = []
     for word, count in summary.words.most_common():
-        if are_numbers and not is_number(word):
+        if are_numbers and is_limit(word):
+            suspects.append(Suspect(word, count, "is a limit"))
+        elif are_numbers and not is_number(word):
             suspects.append(Suspect(word, count, "is text among numbers"))
         elif not are_numbers and reads_as_null(word):
             suspects.append(Suspect(word, count, "reads as no value"))
@@ -190,6 +192,17 @@ def _is_frequent(value: float, counts: _Counts, plain: list[float]) -> bool:
     """Check whether a value is far more frequent than the three next to it."""
     near = sorted((other for other in plain if other != value), key=lambda v: abs(v - value))[:3]
     return counts[value] >= _OFTEN * max((counts[other] for other in near), default=1)
+
+
+def is_limit(word: Sentinel) -> bool:
+    """Check whether a text is a limit.
+
+    Examples
+    --------
+    >>> is_limit("<4.0"), is_limit("bright")
+    (True, False)
+    """
+    return isinstance(word, str) and is_number(word.lstrip(" <>=")) and word.strip()[:1] in "<>"
 
 
 def _is_isolated(plain: list[float]) -> bool:

@@ -80,14 +80,17 @@ def _show(found: "Inspection") -> None:
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         echo("  ".join(cells).rstrip())
-    suspicious = [column for column in found.columns if column.suspects]
+    suspicious = [column for column in found.columns if column.declaration]
     if suspicious:
         echo(
             "\nTo declare them as gaps, put these lines into a TOML file for --schema, "
             "or use --sentinel COLUMN=VALUE:"
         )
     for column in suspicious:
-        echo(f"{column.declaration}  # {'; '.join(sorted({s.why for s in column.suspects}))}")
+        why = sorted({suspect.why for suspect in column.suspects})
+        if column.n_without_error:
+            why.append(f"{column.n_without_error} values without an error, which may be limits")
+        echo(f"{column.declaration}  # {'; '.join(why)}")
 
 
 def _cells(column: "ColumnReport") -> tuple[str, ...]:
