@@ -17,6 +17,8 @@ LIMITS = {
     "columns": 20_000,
     "line-bytes": 1 << 26,
     "row-bytes": 1 << 26,
+    # Of one word at the start of text separated by blanks.
+    "word-bytes": 100_000,
     "empty-rows": 1_000_000,
     # Entries of a YAML header, with all that its aliases repeat.
     "header-entries": 500_000,
