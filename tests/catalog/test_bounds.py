@@ -78,6 +78,11 @@ def test_a_table_that_must_be_read_whole_is_not_read_beyond_its_bound(tmp_path, 
     refused(tmp_path / "long.txt", "whole-bytes")
 
 
+def test_a_word_that_never_ends_is_refused(tmp_path):
+    (tmp_path / "word.txt").write_text("a" * 10_000_000)
+    refused(tmp_path / "word.txt", "word-bytes")
+
+
 @pytest.mark.parametrize("form", ["csv", "txt", "vot", "parquet", "ecsv"])
 def test_too_many_columns_are_refused(tmp_path, lower, form):
     path = tmp_path / f"wide.{form}"

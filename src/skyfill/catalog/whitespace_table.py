@@ -36,6 +36,8 @@ def scan(
         raise CatalogError("not a text file; is its extension right?")
     n_columns = max((len(line.split()) for line in text[:_START].splitlines()[:2]), default=0)
     check_limit("columns", n_columns, f"the table has {n_columns} columns", CatalogError)
+    longest = max(map(len, text[:_START].split()), default=0)
+    check_limit("word-bytes", longest, f"a word has {longest} letters", CatalogError)
     given = list((rules or Schema()).layout.names)
     layout = "no_header" if given else _layout(text)
     lines = (text if layout in ("cds", "ipac") else text.replace("\t", " ")).splitlines()
