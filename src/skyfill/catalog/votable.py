@@ -6,6 +6,8 @@ whole file at once and takes about 15 s per million rows.
 
 import io
 import json
+import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,8 @@ def _refuse_references(stream: Any) -> None:
         nonlocal n_columns
         n_columns += _local(tag) == "field"
         check_limit("columns", n_columns, "the table has more columns", CatalogError)
+        cells = math.prod(map(int, re.findall("[0-9]+", attributes.get("arraysize", ""))))
+        check_limit("row-bytes", cells, f"a cell has {cells} elements", CatalogError)
         href = {_local(name): word for name, word in attributes.items()}.get("href")
         if _local(tag) == "stream" and href is not None:
             raise CatalogError(
