@@ -83,6 +83,17 @@ def test_a_word_that_never_ends_is_refused(tmp_path):
     refused(tmp_path / "word.txt", "word-bytes")
 
 
+@pytest.mark.parametrize("size", ["10000000", "10000x1000", "10000000*"])
+def test_a_cell_of_too_many_elements_is_refused(tmp_path, size):
+    path = tmp_path / "size.vot"
+    path.write_text(
+        '<VOTABLE version="1.4" xmlns="http://www.ivoa.net/xml/VOTable/v1.3"><RESOURCE><TABLE>'
+        f'<FIELD name="J" datatype="double" arraysize="{size}"/><DATA><TABLEDATA><TR><TD>1</TD>'
+        "</TR></TABLEDATA></DATA></TABLE></RESOURCE></VOTABLE>"
+    )
+    refused(path, "a cell has 10000000 elements", "row-bytes")
+
+
 @pytest.mark.parametrize("form", ["csv", "txt", "vot", "parquet", "ecsv"])
 def test_too_many_columns_are_refused(tmp_path, lower, form):
     path = tmp_path / f"wide.{form}"
