@@ -355,8 +355,8 @@ def test_hard_tables_give_finite_values(make):
     [
         ({"arcs": "none"}, "arcs must be one of"),
         ({"gaps": "maybe"}, "gaps must be one of"),
-        ({"n_components": 0}, "n_components must be at least 1"),
-        ({"n_fits": 0}, "n_fits must be at least 1"),
+        ({"n_components": 0}, "n_components must be a whole number of at least 1"),
+        ({"n_fits": 0}, "n_fits must be a whole number of at least 1"),
     ],
 )
 def test_impossible_options_are_refused(options, message):
