@@ -181,12 +181,7 @@ def run_bombs(folder: Path, n_inputs: int, seed: int, results: "multiprocessing.
             path = folder / name
             path.write_bytes(damage(data, rng) if rng.random() < 0.5 else data)
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            try:
-                counts[try_one(path)] += 1
-            except BaseException:  # the fault that is looked for
-                counts["fault"] += 1
-                traceback.print_exc()
-                shutil.copy(path, Path(tempfile.gettempdir()) / f"fault-{done}-{name}")
+            counts[outcome(path, f"{done}-{name}")] += 1
             grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
             if grown > MOST_GROWTH_MB:
                 counts["fault"] += 1
@@ -217,6 +212,16 @@ def damage(data: bytes, rng: random.Random) -> bytes:
         end = b"" if change == "end" and rng.random() < 0.3 else data[place + width :]
         data = data[:place] + part + end
     return data
+
+
+def outcome(path: Path, name: str) -> str:
+    """Read a file: "table", "error" or "fault", whose file is kept."""
+    try:
+        return try_one(path)
+    except BaseException:  # the fault that is looked for
+        traceback.print_exc()
+        shutil.copy(path, Path(tempfile.gettempdir()) / f"fault-{name}")
+        return "fault"
 
 
 def try_one(path: Path) -> str:
@@ -254,12 +259,7 @@ def run(original: Path, n_inputs: int, seed: int, results: "multiprocessing.Queu
     for i in range(n_inputs):
         changed = damage(data, rng)
         path.write_bytes(gzip.compress(changed, 1) if i % 20 == 0 else changed)
-        try:
-            counts[try_one(path)] += 1
-        except BaseException:  # the fault that is looked for
-            counts["fault"] += 1
-            traceback.print_exc()
-            shutil.copy(path, Path(tempfile.gettempdir()) / f"fault-{i}-{original.name}")
+        counts[outcome(path, f"{i}-{original.name}")] += 1
     results.put(counts)
 
 

@@ -14,7 +14,7 @@ from skyfill.errors import CatalogError, SkyfillError
 from skyfill.limits import LIMITS, VARIABLE, read_limits
 
 
-def refused(path, *words):
+def assert_refused(path, *words):
     with pytest.raises(CatalogError) as caught:
         read_table(path)
     message = str(caught.value)
@@ -43,9 +43,9 @@ def test_aliases_of_a_yaml_header_are_counted_with_all_that_they_repeat(tmp_path
     head = ["%ECSV 1.0", "---", "datatype:", "- {name: J, datatype: float64}", "meta:"]
     lines = [*head, *(f"  {line}" for line in yaml_bomb())]
     path.write_text("".join(f"# {line}\n" for line in lines) + "J\n14.2\n")
-    refused(path, "aliases")
+    assert_refused(path, "aliases")
     path.write_text("".join(f"# {x}\n" for x in [*head, "  a: &a [*a]"]) + "J\n14.2\n")
-    refused(path, "aliases")
+    assert_refused(path, "aliases")
 
 
 def test_aliases_that_repeat_little_are_read(tmp_path):
@@ -60,7 +60,7 @@ def test_a_gzipped_line_that_never_ends_is_refused(tmp_path, lower):
     path = tmp_path / "line.csv.gz"
     path.write_bytes(gzip.compress(b"a" * 10_000_000, 9))
     lower(line_bytes=1_000_000)
-    refused(path, "a line has more bytes", "line-bytes")
+    assert_refused(path, "a line has more bytes", "line-bytes")
 
 
 @pytest.mark.parametrize("name", ["rows.csv.gz", "rows.txt.gz", "rows.vot.gz"])
@@ -69,18 +69,18 @@ def test_a_file_that_grows_absurdly_when_unpacked_is_refused(tmp_path, monkeypat
     start = {"v": b"<VOTABLE>" + b" " * 100, "c": b"a,b\n", "t": b"a b\n"}[name[5]]
     path.write_bytes(gzip.compress(start + b"1,2\n" * 3_000_000, 9))
     monkeypatch.setattr("skyfill.catalog.file_io.FREE_BYTES", 1 << 20)
-    refused(path, "unpacked", "gzip-ratio")
+    assert_refused(path, "unpacked", "gzip-ratio")
 
 
 def test_a_table_that_must_be_read_whole_is_not_read_beyond_its_bound(tmp_path, lower):
     lower(whole_bytes=1000)
     (tmp_path / "long.txt").write_text("a b\n" + "1 2\n" * 1000)
-    refused(tmp_path / "long.txt", "whole-bytes")
+    assert_refused(tmp_path / "long.txt", "whole-bytes")
 
 
 def test_a_word_that_never_ends_is_refused(tmp_path):
     (tmp_path / "word.txt").write_text("a" * 10_000_000)
-    refused(tmp_path / "word.txt", "word-bytes")
+    assert_refused(tmp_path / "word.txt", "word-bytes")
 
 
 @pytest.mark.parametrize("size", ["10000000", "10000x1000", "10000000*"])
@@ -91,7 +91,7 @@ def test_a_cell_of_too_many_elements_is_refused(tmp_path, size):
         f'<FIELD name="J" datatype="double" arraysize="{size}"/><DATA><TABLEDATA><TR><TD>1</TD>'
         "</TR></TABLEDATA></DATA></TABLE></RESOURCE></VOTABLE>"
     )
-    refused(path, "a cell has 10000000 elements", "row-bytes")
+    assert_refused(path, "a cell has 10000000 elements", "row-bytes")
 
 
 @pytest.mark.parametrize("form", ["csv", "txt", "vot", "parquet", "ecsv"])
@@ -102,7 +102,7 @@ def test_too_many_columns_are_refused(tmp_path, lower, form):
     else:
         write_table(Table.from_columns({f"c{i}": [1.0] for i in range(200)}), path)
     lower(columns=100)
-    refused(path, "columns", "columns=")
+    assert_refused(path, "columns", "columns=")
 
 
 def bintable(tmp_path, **cards):
@@ -124,7 +124,7 @@ def test_fits_rows_without_width_are_refused_when_there_are_too_many(tmp_path):
     stream.write(fits.PrimaryHDU().header.tostring().encode())
     stream.write(header.tostring().encode())
     (tmp_path / "t.fits").write_bytes(stream.getvalue())
-    refused(tmp_path / "t.fits", "empty-rows")
+    assert_refused(tmp_path / "t.fits", "empty-rows")
 
 
 def test_a_fits_heap_that_is_not_there_takes_no_memory(tmp_path):

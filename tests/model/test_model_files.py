@@ -10,9 +10,11 @@ from safetensors.numpy import load, save
 
 from skyfill.catalog import ColumnInfo, Role, Table
 from skyfill.classify import CatalogClassifier
+from skyfill.classify.prior import Profiles
 from skyfill.errors import CatalogError, ModelError
 from skyfill.impute import NetworkImputer
 from skyfill.model import ARRAYS, FACTS, load_model, save_model, train, train_classifier
+from skyfill.model.pipeline import facts_of
 
 
 def make_table(n=300, seed=0):
@@ -189,6 +191,19 @@ def test_a_saved_classifier_gives_the_same_probabilities_bit_for_bit(method, tmp
         assert np.array_equal(ours, theirs)
     save_model(again, tmp_path / "d.skyfill")
     assert (tmp_path / "d.skyfill").read_bytes() == (tmp_path / "c.skyfill").read_bytes()
+
+
+def test_profiles_of_classes_are_kept_and_checked_and_older_versions_are_told(judge, tmp_path):
+    model = replace(judge, trained_on=None)
+    assert facts_of(model)["format"] == 4
+    save_model(model, tmp_path / "p.skyfill")
+    again = load_model(tmp_path / "p.skyfill").scorer.profiles
+    assert np.array_equal(np.stack(again), np.stack(model.scorer.profiles))
+    for mean in (np.full((2, 2), np.nan), np.full((2, 2), 0.6), np.full((3, 3), 1 / 3)):
+        forged = replace(model.scorer, profiles=Profiles(mean, np.zeros(mean.shape)))
+        save_model(replace(model, scorer=forged), tmp_path / "forged.skyfill")
+        with pytest.raises(ModelError, match=r"profiles"):
+            load_model(tmp_path / "forged.skyfill")
 
 
 def test_the_identifier_tells_classifiers_apart(judge):

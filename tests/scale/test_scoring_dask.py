@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skyfill.catalog import ColumnInfo, Role, Schema, Table, read_table, write_table
+from skyfill.catalog import Schema, read_table, write_table
 from skyfill.classify import CatalogClassifier
 from skyfill.errors import CatalogError, ModelError, SkyfillError
 from skyfill.impute import NetworkImputer
@@ -21,7 +21,6 @@ from skyfill.model import (
     classify_table,
     load_model,
     save_model,
-    train,
     train_classifier,
 )
 from skyfill.scale import Run, apply_model, cluster, open_source
@@ -29,31 +28,10 @@ from skyfill.scale.inputs import BATCH_ROWS, plan_parts
 from skyfill.scale.job_folder import folder_of
 from skyfill.scale.scoring import ModelTask
 from skyfill.scale.workers import open_client
+from tests.scale.stars import make_table
 
 pytest.importorskip("distributed", reason="needs Dask: pip install skyfill[dask]")
 psutil = pytest.importorskip("psutil", reason="comes with Dask")
-
-INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
-
-
-def make_table(n, seed=0):
-    rng = np.random.default_rng(seed)
-    v = rng.normal(18, 1, n)
-    i = np.where(rng.random(n) < 0.3, np.nan, v - 0.8 + rng.normal(0, 0.2, n))
-    return Table.from_columns({"id": np.arange(n), "V": v, "I": i}, info=INFO)
-
-
-@pytest.fixture(scope="module")
-def client():
-    with open_client("local", n_workers=2) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory):
-    path = tmp_path_factory.mktemp("model") / "m.skyfill"
-    save_model(train(make_table(400), ["V", "I"], n_components=2, n_fits=1)[0], path)
-    return path
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from skyfill.catalog import ColumnInfo, Role, Schema, Table, read_table, write_table
+from skyfill.catalog import Schema, Table, read_table, write_table
 from skyfill.cli import main
-from skyfill.model import load_model, save_model, train
+from skyfill.model import load_model
 from skyfill.network.mixture.fit import Plan, climb_mixture
 from skyfill.network.mixture.mixture import expect_parts, split
 from skyfill.scale import Steps
@@ -23,32 +23,10 @@ from skyfill.scale.train_dask import (
     take_sample,
     train_on_dask,
 )
-from skyfill.scale.workers import open_client
 from skyfill.threads import map_threads
+from tests.scale.stars import make_table
 
 pytest.importorskip("distributed", reason="needs Dask: pip install skyfill[dask]")
-
-INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
-
-
-def make_table(n, seed=0):
-    rng = np.random.default_rng(seed)
-    v = rng.normal(18, 1, n)
-    i = np.where(rng.random(n) < 0.3, np.nan, v - 0.8 + rng.normal(0, 0.2, n))
-    return Table.from_columns({"id": np.arange(n), "V": v, "I": i}, info=INFO)
-
-
-@pytest.fixture(scope="module")
-def client():
-    with open_client("local", n_workers=2) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory):
-    path = tmp_path_factory.mktemp("model") / "m.skyfill"
-    save_model(train(make_table(400), ["V", "I"], n_components=2, n_fits=1)[0], path)
-    return path
 
 
 @pytest.fixture

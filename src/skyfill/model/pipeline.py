@@ -182,7 +182,8 @@ def facts_of(model: Model) -> dict[str, Any]:
 
 
 def _format(model: Model) -> int:
-    if model.declared.rules or model.trained_on is not None:
+    has_profiles = model.scorer is not None and model.scorer.profiles is not None
+    if model.declared.rules or model.trained_on is not None or has_profiles:
         return FORMAT
     if model.detections or model.network.within_limits is not None:
         return LIMIT_FORMAT
