@@ -1,4 +1,7 @@
 import json
+import subprocess
+import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -8,7 +11,15 @@ from skyfill.catalog import ColumnInfo, Table
 from skyfill.classify import CatalogClassifier
 from skyfill.cli import main
 from skyfill.impute import NetworkImputer
-from skyfill.model import save_model, train, train_classifier
+from skyfill.model import (
+    ARRAYS,
+    FACTS,
+    describe_model,
+    load_model,
+    save_model,
+    train,
+    train_classifier,
+)
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +93,61 @@ def test_arcs_of_a_model_with_full_covariances_come_from_one_network_for_it(clas
     assert {(arc["parent"], arc["child"]) for arc in facts["arcs"]} <= {("V", "K"), ("K", "V")}
     assert len(facts["arcs"]) == 1
     assert "of one network for all components" in shown(path)
+
+
+COMPILERS = ("numba", "sklearn", "scipy", "pandas", "pyarrow", "astropy")
+ALONE = f"""
+import sys
+from skyfill.cli import main
+main(["show", *sys.argv[1:]], standalone_mode=False)
+loaded = [name for name in {COMPILERS} if name in sys.modules]
+sys.exit(f"imported: {{loaded}}" if loaded else 0)
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_model_is_shown_without_compilers_and_trees(classifier, words):
+    path, _ = classifier
+    command = [sys.executable, "-c", ALONE, str(path), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == shown(path, *words)
+
+
+def test_what_is_shown_describes_the_model_that_is_loaded(plain, classifier):
+    for path, _ in (plain, classifier):
+        facts = json.loads(shown(path, "--json"))
+        del facts["input"]
+        assert facts == json.loads(json.dumps(describe_model(load_model(path))))
+
+
+def changed(path, out, change):
+    with zipfile.ZipFile(path) as archive:
+        facts, arrays = json.loads(archive.read(FACTS)), archive.read(ARRAYS)
+    change(facts)
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(FACTS, json.dumps(facts))
+        archive.writestr(ARRAYS, arrays)
+    return out
+
+
+def test_a_file_without_a_description_shows_the_same(classifier, tmp_path):
+    old = changed(classifier[0], tmp_path / "old.skyfill", lambda facts: facts.pop("description"))
+    assert shown(old) == shown(classifier[0])
+
+
+@pytest.mark.parametrize("description", [{}, {"components": 5}, {"components": [1]}])
+def test_a_description_that_is_none_is_an_error(classifier, tmp_path, description):
+    path = tmp_path / "odd.skyfill"
+    changed(classifier[0], path, lambda facts: facts.update(description=description))
+    said = CliRunner().invoke(main, ["show", str(path)])
+    assert said.exit_code == 2
+    assert "the model is damaged" in said.stderr
+
+
+def test_a_file_whose_arrays_are_of_another_model_is_damaged(classifier, tmp_path):
+    path = tmp_path / "odd.skyfill"
+    changed(classifier[0], path, lambda facts: facts["scorer"].update(classes=["CEPH", "STAR"]))
+    said = CliRunner().invoke(main, ["show", str(path)])
+    assert said.exit_code == 2
+    assert "does not match its identifier" in said.stderr

@@ -9,9 +9,9 @@ import pytest
 from skyfill.evaluate import ClassComparison, OutOfFold, compare_imputers
 from skyfill.impute import GaussianMixtureImputer, MeanImputer
 from skyfill.network import Cells
+from skyfill.network.summary import summarize_network
 from skyfill.report import Report, read_evaluations, read_results, write_page
 from skyfill.report.gaps import known_cells
-from skyfill.report.network_summary import summarize_network
 
 from .conftest import CLASSES, GROUPS, HOSTILE, PATIENCE
 from .test_page import random_model

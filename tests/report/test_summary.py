@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skyfill.network import learn_mixture, learn_one_network
+from skyfill.network.summary import pooled_cov, summarize_network
 from skyfill.report.network_drawing import (
     HEIGHT,
     NODE_HEIGHT,
@@ -17,7 +18,6 @@ from skyfill.report.network_drawing import (
     node_widths,
     place_nodes,
 )
-from skyfill.report.network_summary import pooled_cov, summarize_network
 
 
 @pytest.fixture(scope="module")

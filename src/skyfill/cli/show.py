@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import fact_words
 from skyfill.cli.terminal import cells_line, echo, write_json
-
-if TYPE_CHECKING:
-    from skyfill.model import Detection, Model
-    from skyfill.network.mixture.margin import Margin
+from skyfill.errors import ModelError
+from skyfill.model_archive import read_description
 
 MOST_ARCS = 30
-# Kinds of `FlatForest` in the words of the field.
-TREES = {"mean": "forest", "boost": "boosting"}
 
 
 @click.command("show", epilog=shared.examples("skyfill show lmc.skyfill"))
@@ -27,90 +23,25 @@ TREES = {"mean": "forest", "boost": "boosting"}
 @shared.as_json("everything, including all arcs,")
 def command(model: Path, as_json: bool) -> None:
     """Print the features, gaps, arcs and classes of MODEL, and how it was made."""
-    from skyfill.model import load_model
-
-    facts = describe_model(load_model(model))
+    facts = _description(model)
     if as_json:
         write_json(facts)
         return
-    for line in _lines(facts):
+    try:
+        lines = list(_lines(facts))
+    except (LookupError, TypeError, ValueError) as error:
+        raise ModelError(f"{model}: the model is damaged ({error!r} in its description)") from None
+    for line in lines:
         echo(line)
 
 
-def describe_model(model: Model) -> dict[str, Any]:
-    """Return the main facts about a model as plain values."""
-    from skyfill.model import summarize_cells
-    from skyfill.report.network_summary import summarize_network
+def _description(path: Path) -> dict[str, Any]:
+    """Read the description in the file, which takes no compiler; else make one of the model."""
+    if (found := read_description(path)) is not None:
+        return found
+    from skyfill.model import describe_model, load_model
 
-    summary = summarize_network(model.network)
-    arcs = sorted(summary.arcs.items(), key=lambda item: -item[1])
-    return {
-        "identifier": model.identifier,
-        "features": _features(model),
-        "components": list(model.network.n_components),
-        "gaps": "ignorable" if model.network.fits[0].gap_rates is None else "informative",
-        "cells": summarize_cells(model),
-        "arcs": [{"parent": a, "child": b, "strength": round(s, 4)} for (a, b), s in arcs],
-        "arcs_learned": summary.is_learned,
-        "one_network": summary.is_one,
-        "arcs_resampled": summary.is_stability,
-        "classes": _classes(model),
-        "declared": model.declared.to_dict(),
-        "provenance": dict(model.provenance),
-    }
-
-
-def _features(model: Model) -> list[dict[str, Any]]:
-    """Describe each feature, with its range in training and its fraction of gaps if known."""
-    import numpy as np
-
-    fits = model.network.fits
-    rates = [fit.weights @ fit.gap_rates for fit in fits if fit.gap_rates is not None]
-    shares = np.mean(rates, axis=0) if rates else [None] * len(model.features)
-    known = [_detection(each) for each in model.detections] or [{}] * len(model.features)
-    return [
-        {
-            **vars(feature),
-            **_spread(margin),
-            "gaps": None if share is None else round(float(share), 4),
-            **detection,
-        }
-        for feature, margin, share, detection in zip(
-            model.features, model.network.margins, shares, known, strict=True
-        )
-    ]
-
-
-def _spread(margin: Margin) -> dict[str, Any]:
-    """Give the range of a feature in training or, where it is only standardized, mean and sd."""
-    from skyfill.network.mixture.margin import Identity
-
-    low, high = float(margin.x[0]), float(margin.x[-1])
-    if isinstance(margin, Identity):
-        return {"range": None, "mean": low, "sd": high - low}
-    return {"range": [low, high]}
-
-
-def _detection(detection: Detection) -> dict[str, Any]:
-    """Say what gaps and errors of a feature mean, and how its cells in the training set were."""
-    facts = {**vars(detection), "cells": detection.counts._asdict()}
-    del facts["counts"]
-    return {"detection": facts}
-
-
-def _classes(model: Model) -> dict[str, Any] | None:
-    scorer = model.scorer
-    if scorer is None:
-        return None
-    shares = zip(scorer.classes, scorer.shares, scorer.prior, strict=True)
-    return {
-        "shares": [
-            {"class": name, "training": round(float(share), 6), "field": round(float(prior), 6)}
-            for name, share, prior in shares
-        ],
-        "trees": [{"kind": TREES[forest.kind], "view": view} for view, forest in scorer.forests],
-        "calibration": scorer.calibration.kind,
-    }
+    return describe_model(load_model(path))
 
 
 def _lines(facts: Mapping[str, Any]) -> Iterator[str]:

@@ -2,11 +2,13 @@
 
 from skyfill.model.applying import Scoring, classify_table, scorer_of
 from skyfill.model.cells import cells_of, features_of, summarize_cells
-from skyfill.model.files import ARRAYS, FACTS, load_model, save_model
+from skyfill.model.description import describe_model
+from skyfill.model.files import load_model, save_model
 from skyfill.model.filling import Filling, fill_table
 from skyfill.model.pipeline import Detection, Feature, Model, absent_features
 from skyfill.model.training import Refined, refine, train, train_classifier
 from skyfill.model.weighing import classify_associations, fill_associations
+from skyfill.model_archive import ARRAYS, FACTS
 
 __all__ = [
     "ARRAYS",
@@ -21,6 +23,7 @@ __all__ = [
     "cells_of",
     "classify_associations",
     "classify_table",
+    "describe_model",
     "features_of",
     "fill_associations",
     "fill_table",

@@ -12,19 +12,17 @@ from numpy.typing import NDArray
 
 from skyfill.catalog.file_io import open_atomic
 from skyfill.errors import ModelError
+from skyfill.model.description import describe
 from skyfill.model.pipeline import FORMAT, TRAINED_ON, TREES, Model, arrays_of, facts_of
 from skyfill.model.rebuilding import rebuild
-
-FACTS, ARRAYS = "model.json", "arrays.safetensors"
-# A file that declares more than this is refused before anything is read.
-MAX_BYTES = {FACTS: 2**26, ARRAYS: 2**31}
+from skyfill.model_archive import ARRAYS, DESCRIPTION, FACTS, read_archive
 
 
 def save_model(model: Model, path: str | Path) -> None:
     """Write a model; the file appears whole or not at all."""
     from safetensors.numpy import save
 
-    facts = {**facts_of(model), "identifier": model.identifier}
+    facts = {**facts_of(model), DESCRIPTION: describe(model), "identifier": model.identifier}
     content = {FACTS: json.dumps(facts, indent=1).encode(), ARRAYS: save(arrays_of(model))}
     with open_atomic(Path(path)) as stream, zipfile.ZipFile(stream, "w") as archive:
         for name, data in content.items():
@@ -35,7 +33,7 @@ def save_model(model: Model, path: str | Path) -> None:
 def load_model(path: str | Path) -> Model:
     """Read a model; ModelError where the file is not one, is damaged, or is of a later version."""
     path = Path(path)
-    content = _read(path)
+    content = read_archive(path)
     try:
         facts = json.loads(content[FACTS])
         version = int(facts["format"])
@@ -54,34 +52,6 @@ def load_model(path: str | Path) -> Model:
             f"{path}: the model is damaged (its content does not match its identifier)"
         )
     return model
-
-
-def _read(path: Path) -> dict[str, bytes]:
-    # Opened here: what the system says about the file is not the content's fault.
-    with open(path, "rb") as stream:
-        try:
-            with zipfile.ZipFile(stream) as archive:
-                return _contents(path, archive)
-        except ModelError:
-            raise
-        except Exception:  # noqa: BLE001 - damaged archives provoke errors of many types
-            message = f"{path}: not a skyfill model, or damaged; train one with skyfill train"
-            raise ModelError(message) from None
-
-
-def _contents(path: Path, archive: zipfile.ZipFile) -> dict[str, bytes]:
-    entries = archive.infolist()
-    if sorted(entry.filename for entry in entries) != sorted(MAX_BYTES):
-        raise ModelError(f"{path}: not a skyfill model; train one with skyfill train")
-    for entry in entries:
-        # Nothing is packed, so nothing can be larger than the file.
-        is_packed = entry.compress_type != zipfile.ZIP_STORED
-        most = min(MAX_BYTES[entry.filename], path.stat().st_size)
-        if is_packed or entry.file_size > most:
-            raise ModelError(
-                f"{path}: {entry.filename} declares {entry.file_size} bytes, too many for a model"
-            )
-    return {entry.filename: archive.read(entry) for entry in entries}
 
 
 def _load_arrays(data: bytes) -> dict[str, NDArray[Any]]:

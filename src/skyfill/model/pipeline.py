@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from skyfill.catalog import Schema
 from skyfill.classify.scorer import Scorer
 from skyfill.errors import CatalogError
+from skyfill.model_archive import identify
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Constant, Identity, Margin
 
@@ -30,8 +31,6 @@ MARGINS: dict[str, type[Margin]] = {"ranks": Margin, "constant": Constant, "line
 TRAINED_ON = "trained_on"
 # Arrays of the network that hold levels of its posteriors.
 LEVELS = ("calibration", "within_limits")
-# Facts that no result depends on.
-NOT_COMPUTED_WITH = ("format", "provenance", "strength")
 _KINDS = {kind: name for name, kind in MARGINS.items()}
 
 
@@ -122,12 +121,7 @@ class Model:
     @cached_property
     def identifier(self) -> str:
         """Hash of all that the model computes with; it travels into every output."""
-        facts = {k: v for k, v in facts_of(self).items() if k not in NOT_COMPUTED_WITH}
-        digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
-        for name, array in sorted(arrays_of(self).items()):
-            digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
-            digest.update(array.tobytes())
-        return digest.hexdigest()[:16]
+        return identify(facts_of(self), arrays_of(self))
 
     @property
     def earlier_identifier(self) -> str:

@@ -1,8 +1,8 @@
 """Figures and the self-contained HTML page."""
 
+from skyfill.network.summary import Summary, summarize_network
 from skyfill.report.evaluations import read_evaluations
 from skyfill.report.gaps import GapCounts, count_gaps
-from skyfill.report.network_summary import Summary, summarize_network
 from skyfill.report.objects import Results, read_results
 from skyfill.report.page import Report, build_page, write_page
 

@@ -22,9 +22,9 @@ from skyfill.evaluate.score_figures import (
 )
 from skyfill.model.results import CLASS
 from skyfill.network import GaussianNetwork, MixtureNetwork
+from skyfill.network.summary import summarize_network
 from skyfill.report.gaps import REASONS, GapCounts
 from skyfill.report.network_drawing import FILLS, HEIGHT, WIDTH, node_widths, place_nodes
-from skyfill.report.network_summary import summarize_network
 from skyfill.report.pair import Pair, describe_pair
 from skyfill.sky import read_positions
 

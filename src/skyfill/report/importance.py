@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.network import Cells, MixtureNetwork
-from skyfill.report.network_summary import pooled_cov
+from skyfill.network.summary import pooled_cov
 
 Array = NDArray[np.float64]
 # Objects on which the importance for the class is measured.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.single.gaussian import GaussianNetwork
+from skyfill.network.summary import summarize_network
 from skyfill.report.network_drawing import draw_svg
-from skyfill.report.network_summary import summarize_network
 
 
 def gaussian_html(network: GaussianNetwork | MixtureNetwork) -> str:

@@ -21,6 +21,7 @@ from skyfill.model import Model
 from skyfill.model.cells import is_magnitude
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Margin
+from skyfill.network.summary import Summary, pooled_cov, summarize_network
 from skyfill.report.gaps import REASONS, known_cells
 from skyfill.report.importance import importance_for_classes, importance_for_features
 from skyfill.report.network_drawing import (
@@ -31,7 +32,6 @@ from skyfill.report.network_drawing import (
     node_widths,
     place_nodes,
 )
-from skyfill.report.network_summary import Summary, pooled_cov, summarize_network
 from skyfill.report.objects import Results, export_objects
 from skyfill.report.page_data import axis_of, export_network, to_script
 

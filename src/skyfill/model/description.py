@@ -1,0 +1,91 @@
+"""What a model is, for people: features, gaps, arcs and classes as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skyfill.model.cells import summarize_cells
+from skyfill.model.pipeline import Detection, Model
+from skyfill.network.mixture.margin import Identity, Margin
+from skyfill.network.summary import summarize_network
+
+# Kinds of `FlatForest` in the words of the field.
+TREES = {"mean": "forest", "boost": "boosting"}
+
+
+def describe_model(model: Model) -> dict[str, Any]:
+    """Return the main facts about a model as plain values."""
+    return {
+        "identifier": model.identifier,
+        **describe(model),
+        "declared": model.declared.to_dict(),
+        "provenance": dict(model.provenance),
+    }
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Return the facts of `describe_model` that a file does not have elsewhere."""
+    summary = summarize_network(model.network)
+    arcs = sorted(summary.arcs.items(), key=lambda item: -item[1])
+    return {
+        "features": _features(model),
+        "components": list(model.network.n_components),
+        "gaps": "ignorable" if model.network.fits[0].gap_rates is None else "informative",
+        "cells": summarize_cells(model),
+        "arcs": [{"parent": a, "child": b, "strength": round(s, 4)} for (a, b), s in arcs],
+        "arcs_learned": summary.is_learned,
+        "one_network": summary.is_one,
+        "arcs_resampled": summary.is_stability,
+        "classes": _classes(model),
+    }
+
+
+def _features(model: Model) -> list[dict[str, Any]]:
+    """Describe each feature, with its range in training and its fraction of gaps if known."""
+    fits = model.network.fits
+    rates = [fit.weights @ fit.gap_rates for fit in fits if fit.gap_rates is not None]
+    shares = np.mean(rates, axis=0) if rates else [None] * len(model.features)
+    known = [_detection(each) for each in model.detections] or [{}] * len(model.features)
+    return [
+        {
+            **vars(feature),
+            **_spread(margin),
+            "gaps": None if share is None else round(float(share), 4),
+            **detection,
+        }
+        for feature, margin, share, detection in zip(
+            model.features, model.network.margins, shares, known, strict=True
+        )
+    ]
+
+
+def _spread(margin: Margin) -> dict[str, Any]:
+    """Give the range of a feature in training or, where it is only standardized, mean and sd."""
+    low, high = float(margin.x[0]), float(margin.x[-1])
+    if isinstance(margin, Identity):
+        return {"range": None, "mean": low, "sd": high - low}
+    return {"range": [low, high]}
+
+
+def _detection(detection: Detection) -> dict[str, Any]:
+    """Say what gaps and errors of a feature mean, and how its cells in the training set were."""
+    facts = {**vars(detection), "cells": detection.counts._asdict()}
+    del facts["counts"]
+    return {"detection": facts}
+
+
+def _classes(model: Model) -> dict[str, Any] | None:
+    scorer = model.scorer
+    if scorer is None:
+        return None
+    shares = zip(scorer.classes, scorer.shares, scorer.prior, strict=True)
+    return {
+        "shares": [
+            {"class": name, "training": round(float(share), 6), "field": round(float(prior), 6)}
+            for name, share, prior in shares
+        ],
+        "trees": [{"kind": TREES[forest.kind], "view": view} for view, forest in scorer.forests],
+        "calibration": scorer.calibration.kind,
+    }
