@@ -21,8 +21,8 @@ import numpy as np
 
 from report import header, print_table
 from skyfill.classify import CatalogClassifier, Scorer
+from skyfill.classify.gap_draws import entropy_bits
 from skyfill.classify.next_measurement import expected_gains, marginal_probabilities, sharpened
-from skyfill.classify.scorer import entropy_bits
 from skyfill.classify.sharpness import fit_sharpness
 from skyfill.datasets import load_chandra, load_macho
 from skyfill.evaluate import hide_cells

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
+from skyfill.classify.gap_draws import entropy_bits
 from skyfill.classify.next_measurement import (
     Gains,
     expected_gains,
     marginal_probabilities,
     sharpened,
 )
-from skyfill.classify.scorer import entropy_bits
 from skyfill.classify.sharpness import _questions, fit_sharpness
 from skyfill.errors import DataError
 from skyfill.network import learn_mixture

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from skyfill.classify.class_calibration import Calibration, fit_calibration
+from skyfill.classify.gap_draws import entropy_bits
 from skyfill.classify.outlier import fit_outlier_rule, range_score
 from skyfill.classify.prior import (
     NOTABLE_MISFIT,
@@ -21,7 +22,7 @@ from skyfill.classify.prior import (
     match_profiles,
     shift_prior,
 )
-from skyfill.classify.scorer import Scorer, entropy_bits
+from skyfill.classify.scorer import Scorer
 from skyfill.classify.views import VIEWS, Facts
 from skyfill.impute import NetworkImputer
 from skyfill.network import learn_mixture

@@ -170,6 +170,24 @@ def test_draws_marginalize_and_gap_share_can_be_left_out(model):
     assert not np.array_equal(found.numbers("p_LPV"), classify_table(model, table).numbers("p_LPV"))
 
 
+def test_gaps_unlike_those_of_the_training_set_are_averaged_by_default(folder, tmp_path):
+    full = Table(stars(400, seed=9).arrow.drop_null())
+    write_table(full, tmp_path / "full.parquet")
+    words = ("train", tmp_path / "full.parquet", "--label", "class", *OPTIONS)
+    assert run(*words, "-o", tmp_path / "full.skyfill").exit_code == 0
+    write_table(field(100, seed=10).drop(["I"]), tmp_path / "field.parquet")
+    words = ("classify", tmp_path / "full.skyfill", tmp_path / "field.parquet", "--json")
+    entropy = {}
+    for draws in ("auto", "0"):
+        said = run(*words, "--draws", draws, "-o", tmp_path / f"{draws}.parquet")
+        assert str(json.loads(said.stdout)["draws"]) == draws
+        entropy[draws] = read_table(tmp_path / f"{draws}.parquet").numbers("entropy").mean()
+    assert entropy["auto"] > entropy["0"]
+    said = run(*words, "--draws", "few", "-o", tmp_path / "x.parquet")
+    assert said.exit_code == 2
+    assert "'few' is neither a number from 0 nor auto" in said.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -17,8 +17,9 @@ from sklearn.utils.validation import (
 )
 
 from skyfill.classify.ensemble import METHODS, Training, fit_scorer, recipes_for
+from skyfill.classify.gap_draws import AUTO, N_DRAWS, Draws
 from skyfill.classify.prior import as_prior, estimate_shares, shift_prior
-from skyfill.classify.scorer import N_DRAWS, Scores
+from skyfill.classify.scorer import Scores
 from skyfill.classify.sklearn_trees import Growth
 from skyfill.classify.training_set import Labels, read_labels, unmasked_labels
 from skyfill.classify.views import VIEWS, Array
@@ -62,8 +63,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "estimate" finds them from the rows to classify (Saerens et al. 2002).
     calibrate : bool
         Calibrate on out-of-fold probabilities.
-    n_draws : int
-        Joint draws of the gaps that `predict_proba` averages over; 0 is fast and usually as good.
+    n_draws : int or "auto"
+        Joint draws of the gaps that `predict_proba` averages over. 0 is fast, and as good where
+        gaps are like those of the training set; "auto" takes 8 or 32 for rows with other gaps.
     n_folds : int
         Folds of the calibration.
     imputer : NetworkImputer, optional
@@ -109,7 +111,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         class_weight: Any = None,
         prior: Any = None,
         calibrate: bool = True,
-        n_draws: int = 0,
+        n_draws: Draws = AUTO,
         n_folds: int = 5,
         imputer: NetworkImputer | None = None,
         random_state: Any = None,
@@ -231,9 +233,11 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for view in self.views or ():
             if view not in VIEWS:
                 raise DataError(f"no view {view!r}; they are {', '.join(VIEWS)}")
-        for name, least in (("n_trees", 1), ("n_rounds", 1), ("n_folds", 2), ("n_draws", 0)):
+        for name, least in (("n_trees", 1), ("n_rounds", 1), ("n_folds", 2)):
             if getattr(self, name) < least:
                 raise DataError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        if self.n_draws != AUTO and (isinstance(self.n_draws, str) or self.n_draws < 0):
+            raise DataError(f'n_draws must be a number from 0 or "auto", not {self.n_draws!r}')
         if isinstance(self.prior, str) and self.prior != "estimate":
             raise DataError(f'prior must be shares, "estimate" or None, not {self.prior!r}')
 

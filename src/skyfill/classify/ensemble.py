@@ -10,6 +10,7 @@ import numpy as np
 
 from skyfill.classify.class_calibration import Calibration, fit_calibration, no_calibration
 from skyfill.classify.forest import FlatForest
+from skyfill.classify.known_gaps import learn_gaps
 from skyfill.classify.outlier import fit_outlier_rule
 from skyfill.classify.prior import find_profiles
 from skyfill.classify.scorer import Member, Scorer
@@ -145,6 +146,7 @@ def fit_scorer(
         contrasts,
         fit_outlier_rule(cells, plan, rng, given=network),
         find_profiles(out[inside], y[inside]),
+        learn_gaps(cells.values[labels.known]),
     )
     return Fitted(scorer, out)
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skyfill.classify.scorer import entropy_bits
+from skyfill.classify.gap_draws import entropy_bits
 from skyfill.errors import DataError
 from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.cells import as_cells

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skyfill.classify.class_calibration import KINDS, Calibration
+from skyfill.classify.class_calibration import Calibration
 from skyfill.classify.forest import FlatForest
+from skyfill.classify.gap_draws import (
+    AUTO,
+    N_DRAWS,
+    Draws,
+    average_over_draws,
+    entropy_bits,
+    gap_share,
+)
+from skyfill.classify.known_gaps import KnownGaps, check_gaps
 from skyfill.classify.outlier import OutlierRule, check_rule, range_score
 from skyfill.classify.prior import Profiles, shift_prior
+from skyfill.classify.scorer_checks import check_classes, check_contrasts, check_profiles
 from skyfill.classify.views import VIEWS, Array, Facts, gather_facts, width
 from skyfill.device import gpu_for
 from skyfill.errors import DataError
@@ -20,12 +31,8 @@ from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.cells import as_cells
 from skyfill.network.mixture.on_device import WORTH_A_GPU
 
-# Draws of the gaps from which their share of the uncertainty is estimated.
-N_DRAWS = 8
 # Rows at a time, so that their draws and views stay small.
 ROWS_AT_ONCE, ROWS_ON_GPU = 1 << 14, 1 << 17
-# Bounds of what a model file may hold: beyond them probabilities would overflow.
-MIN_SHARE, MAX_SLOPE = 1e-12, 1e6
 
 
 class Member(NamedTuple):
@@ -72,6 +79,8 @@ class Scorer:
     rule : OutlierRule
     profiles : Profiles, optional
         Mean probabilities of held-out objects of each class; None without calibration.
+    gaps : KnownGaps, optional
+        Gaps of the training objects; None in older model files, for which "auto" is no draw.
     """
 
     classes: tuple[str, ...]
@@ -83,23 +92,26 @@ class Scorer:
     contrasts: Array
     rule: OutlierRule
     profiles: Profiles | None = None
+    gaps: KnownGaps | None = None
 
     @property
     def forests(self) -> tuple[tuple[str, FlatForest], ...]:
         """View and trees of every member."""
         return tuple((member.view, member.forest) for member in self.members)
 
-    def probabilities(self, X: ArrayLike | Cells, *, n_draws: int = 0, rng: Any = 0) -> Array:
+    def probabilities(self, X: ArrayLike | Cells, *, n_draws: Draws = AUTO, rng: Any = 0) -> Array:
         """Return the probability of every class for each row.
 
         Parameters
         ----------
         X : array of shape (n, p), or Cells
             NaN is a gap. `Cells` hold limits and errors too.
-        n_draws : int
+        n_draws : int or "auto"
             0: the trees see the posterior means of the gaps, where the gaps are, and the
             responsibilities of the components. Otherwise: the mean over this number of joint draws
-            of the gaps, each classified as if measured.
+            of the gaps, each classified as if measured. "auto": 0 for rows with gaps like those
+            of training objects, which the calibration knows; for others 8 draws, or 32 where 8
+            are too few.
         rng : int or numpy.random.Generator
             Seed of the draws.
 
@@ -109,14 +121,18 @@ class Scorer:
             Rows sum to 1.
         """
         cells = self._cells(X)
-        plain = self._by_chunks(cells)
-        lost = np.isnan(cells.values).any(axis=1)
-        if not n_draws or not lost.any():
-            return plain
-        plain[lost] = np.mean(self._drawn(cells.take(lost), n_draws, rng), axis=0)
-        return plain
+        P = self._by_chunks(cells)
+        self._weigh_gaps(cells, P, 0, n_draws, np.random.default_rng(rng))
+        return P
 
-    def score(self, X: ArrayLike | Cells, *, n_draws: int = N_DRAWS, rng: Any = 0) -> Scores:
+    def score(
+        self,
+        X: ArrayLike | Cells,
+        *,
+        n_draws: int = N_DRAWS,
+        average: Draws = AUTO,
+        rng: Any = 0,
+    ) -> Scores:
         """Return probabilities, entropy, the share of it that is due to gaps, and outliers.
 
         Parameters
@@ -124,6 +140,8 @@ class Scorer:
         X : array of shape (n, p), or Cells
         n_draws : int
             Draws of the gaps for `gap_share`; with fewer than 2 it is NaN.
+        average : int or "auto"
+            Draws of the gaps that the probabilities average over, as in `probabilities`.
         rng : int or numpy.random.Generator
         """
         cells = self._cells(X)
@@ -131,31 +149,33 @@ class Scorer:
         P = self._by_chunks(cells, seen)
         unusual = self.rule.score(np.concatenate([np.empty(0), *seen]), cells.values)
         unusual = np.maximum(unusual, range_score(self.network.margins, cells.values))
-        share = self._gap_share(cells, n_draws, np.random.default_rng(rng))
+        share = self._weigh_gaps(cells, P, n_draws, average, np.random.default_rng(rng))
         return Scores(P, entropy_bits(P), share, self.rule.flag(unusual), unusual)
 
-    def _gap_share(self, cells: Cells, n_draws: int, rng: np.random.Generator) -> Array:
-        """Mutual information of class and gaps, over the entropy of the class."""
+    def _weigh_gaps(
+        self, cells: Cells, P: Array, n_draws: int, average: Draws, rng: np.random.Generator
+    ) -> Array:
+        """Average P over draws where asked; return the share of the entropy due to gaps."""
         share = np.zeros(len(cells))
         size = ROWS_AT_ONCE if gpu_for(len(cells), WORTH_A_GPU) is None else ROWS_ON_GPU
         for start in range(0, len(cells), size):
-            rows = slice(start, start + size)
+            rows = np.arange(start, min(start + size, len(cells)))
+            rows = rows[np.isnan(cells.values[rows]).any(axis=1)]
+            if not rows.size:
+                continue
             part = cells.take(rows)
-            lost = np.isnan(part.values).any(axis=1)
-            if not lost.any():
-                continue
-            if n_draws < 2:
-                share[rows][lost] = np.nan
-                continue
-            draws = self._drawn(part.take(lost), n_draws, rng)
-            total = entropy_bits(np.mean(draws, axis=0))
-            left = np.mean([entropy_bits(P) for P in draws], axis=0)
-            share[rows][lost] = 1.0 - left / np.maximum(total, 1e-12)
-        return np.clip(share, 0.0, 1.0)
+            drawn = self._drawn(part, n_draws, rng) if n_draws > 1 else None
+            share[rows] = np.nan if drawn is None else gap_share(drawn)
+            if isinstance(average, str):
+                draw = partial(self._drawn, rng=rng)
+                P[rows] = average_over_draws(draw, part, P[rows], drawn, self.gaps)
+            elif average:
+                P[rows] = self._drawn(part, average, rng).mean(axis=0)
+        return share
 
-    def _drawn(self, cells: Cells, n_draws: int, rng: Any) -> list[Array]:
+    def _drawn(self, cells: Cells, n_draws: int, rng: Any) -> Array:
         tables = self.network.draws(cells, n_draws, rng)
-        return [self._by_chunks(Cells(table)) for table in tables]
+        return np.stack([self._by_chunks(Cells(table)) for table in tables])
 
     def _by_chunks(self, cells: Cells, seen: list[Array] | None = None) -> Array:
         """Return probabilities; append the log-likelihoods of the rows to `seen`, if given."""
@@ -220,6 +240,8 @@ class Scorer:
         arrays |= {f"rule.{name}": getattr(self.rule, name) for name in _RULE}
         if self.profiles is not None:
             arrays["profiles"] = np.stack(self.profiles)
+        if self.gaps is not None:
+            arrays |= {f"gaps.{name}": array for name, array in self.gaps._asdict().items()}
         for i, member in enumerate(self.members):
             arrays |= {f"forests.{i}.{k}": a for k, a in member.forest.arrays().items()}
         return arrays
@@ -240,24 +262,14 @@ class Scorer:
             arrays["contrasts"],
             OutlierRule(*(arrays[f"rule.{name}"] for name in _RULE)),
             Profiles(*arrays["profiles"]) if "profiles" in arrays else None,
+            KnownGaps(*(arrays[f"gaps.{n}"] for n in _GAPS)) if "gaps.columns" in arrays else None,
         )
         _check(scorer)
         return scorer
 
 
 _RULE = ("center", "spread", "surprise")
-
-
-def entropy_bits(P: Array) -> Array:
-    """Entropy of each row of probabilities, in bits.
-
-    Examples
-    --------
-    >>> entropy_bits(np.array([[0.5, 0.5], [1.0, 0.0]]))
-    array([1., 0.])
-    """
-    logs = np.log2(P, out=np.zeros_like(P), where=P > 0)
-    return np.asarray(np.maximum(-(P * logs).sum(axis=1), 0.0))
+_GAPS = KnownGaps._fields
 
 
 def _neutral(rates: Array | None, columns: Sequence[int]) -> Array:
@@ -273,46 +285,17 @@ def _member(item: Mapping[str, Any], i: int, arrays: Mapping[str, NDArray[Any]])
 
 
 def _check(scorer: Scorer) -> None:
-    C, network = len(scorer.classes), scorer.network
-    parts = (scorer.calibration.slopes, scorer.calibration.bias, scorer.shares, scorer.prior)
-    if C < 2 or len(set(scorer.classes)) != C or any(part.shape != (C,) for part in parts):
-        raise ValueError("classes, calibration and shares are inconsistent")
-    for shares in (scorer.shares, scorer.prior):
-        if not (shares > MIN_SHARE).all() or not abs(shares.sum() - 1) <= 1e-6:
-            raise ValueError("the shares of the classes must be positive, with sum 1")
-    if not all((np.abs(part) <= MAX_SLOPE).all() for part in parts):
-        raise ValueError("calibration or shares are out of bounds")
-    if not (scorer.calibration.slopes > 0).all():
-        raise ValueError("the slopes of the calibration must be positive")
-    if scorer.calibration.kind not in KINDS:
-        raise ValueError(f"no calibration {scorer.calibration.kind!r}")
-    _check_profiles(scorer.profiles, C)
-    _check_contrasts(scorer.contrasts, len(network))
-    check_rule(scorer.rule, len(network))
+    C, p = len(scorer.classes), len(scorer.network)
+    check_classes(scorer.classes, scorer.calibration, scorer.shares, scorer.prior)
+    check_profiles(scorer.profiles, C)
+    check_contrasts(scorer.contrasts, p)
+    check_gaps(scorer.gaps, p)
+    check_rule(scorer.rule, p)
     weights = np.array([member.weight for member in scorer.members])
     if not len(weights) or not (weights > 0).all() or not abs(weights.sum() - 1) <= 1e-6:
         raise ValueError("the weights of the trees must be positive, with sum 1")
     for member in scorer.members:
         _check_member(member, scorer)
-
-
-def _check_profiles(profiles: Profiles | None, n_classes: int) -> None:
-    if profiles is None:
-        return
-    if any(part.shape != (n_classes, n_classes) for part in profiles):
-        raise ValueError("the profiles of the classes have the wrong shape")
-    if not all(((part >= 0) & (part <= 1)).all() for part in profiles):
-        raise ValueError("the profiles of the classes must be probabilities and their errors")
-    if not (np.abs(profiles.mean.sum(axis=1) - 1) <= 1e-6).all():
-        raise ValueError("the profiles of the classes must add up to 1")
-
-
-def _check_contrasts(contrasts: Array, p: int) -> None:
-    if contrasts.ndim != 2 or contrasts.shape[1] != 4:
-        raise ValueError("the contrasts have the wrong shape")
-    columns = contrasts[:, [0, 2]]
-    if not ((columns >= 0) & (columns < p) & (columns == np.floor(columns))).all():
-        raise ValueError("a contrast refers to columns that do not exist")
 
 
 def _check_member(member: Member, scorer: Scorer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skyfill.classify.gap_draws import entropy_bits
 from skyfill.classify.next_measurement import (
     N_INNER,
     N_POINTS,
@@ -17,7 +18,6 @@ from skyfill.classify.next_measurement import (
     sharpened,
     tried_probabilities,
 )
-from skyfill.classify.scorer import entropy_bits
 from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.cells import as_cells
 

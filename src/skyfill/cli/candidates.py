@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -186,7 +187,9 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
         )
     X, _, absent = features_of(model, found.table)
     scorer = scorer.without([model.names.index(name) for name in absent])
-    bits = evidence(scorer.probabilities, X, scorer.classes.index(given["name"]))
+    # Draws would add scatter to every difference of odds.
+    classify = partial(scorer.probabilities, n_draws=0)
+    bits = evidence(classify, X, scorer.classes.index(given["name"]))
     return with_evidence(found.table, bits, model.names, given["prefix"]), model.identifier
 
 

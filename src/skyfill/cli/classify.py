@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from skyfill.scale import Done
 
 
+def _draws(context: click.Context, parameter: click.Parameter, text: str) -> int | str:
+    if text != "auto" and not text.isdecimal():
+        raise click.BadParameter(f"{text!r} is neither a number from 0 nor auto")
+    return text if text == "auto" else int(text)
+
+
 @click.command(
     "classify",
     epilog=shared.examples(
@@ -32,10 +38,12 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--draws",
-    type=click.IntRange(min=0),
-    default=0,
+    metavar="auto|N",
+    default="auto",
     show_default=True,
-    help="Draws of the gaps that the probabilities average over; 0 is fast.",
+    callback=_draws,
+    help="Draws of the gaps that the probabilities average over; 0 is fast; auto: 8 to 32 for "
+    "objects with gaps unlike those of the training set, none for the others.",
 )
 @click.option(
     "--gap-draws",
@@ -95,7 +103,7 @@ def _report(done: Done, model: Model, options: dict[str, Any]) -> None:
     found = {name: done.counts.get(f"class.{name}", 0) for name in classes}
     if options["as_json"]:
         facts = {"rows": done.rows, "classes": found, "outliers": outliers, "trained_on": known}
-        write_json({**facts, "model": model.identifier})
+        write_json({**facts, "draws": options["draws"], "model": model.identifier})
     words = ", ".join(f"{count} {name}" for name, count in found.items() if count)
     note(
         f"{done.rows} rows: {words or 'none'}; {outliers} unlike the training set -> "

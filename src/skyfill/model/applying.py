@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import ColumnInfo, Table
 from skyfill.catalog.new_columns import USE_PREFIX, check_new
-from skyfill.classify.scorer import N_DRAWS, Scorer, Scores
+from skyfill.classify.gap_draws import AUTO, N_DRAWS, Draws
+from skyfill.classify.scorer import Scorer, Scores
 from skyfill.errors import CatalogError, ModelError
 from skyfill.model import results
 from skyfill.model.cells import cells_of
 from skyfill.model.pipeline import Model
 from skyfill.model.recognition import are_known
-from skyfill.network import Cells
 
 Array = NDArray[np.float64]
 
@@ -30,8 +30,9 @@ class Scoring:
     ----------
     n_draws : int
         Draws of the gaps for the share of the uncertainty that they cause.
-    marginalize : int
-        Draws of the gaps that the probabilities average over; 0 is fast.
+    marginalize : int or "auto"
+        Draws of the gaps that the probabilities average over; 0 is fast, "auto" takes some where
+        gaps are unlike those of the training set (`Scorer.probabilities`).
     seed : int
         Of the draws.
     prior : tuple of float, optional
@@ -42,7 +43,7 @@ class Scoring:
     """
 
     n_draws: int = N_DRAWS
-    marginalize: int = 0
+    marginalize: Draws = AUTO
     seed: int = 0
     prior: tuple[float, ...] | None = None
     prefix: str = ""
@@ -77,7 +78,8 @@ def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Ta
     if how.prior is not None:
         scorer = replace(scorer, prior=np.array(how.prior))
     cells, _, absent = cells_of(model, table)
-    found = _score(scorer.without([model.names.index(name) for name in absent]), cells, how)
+    judge, rng = scorer.without([model.names.index(name) for name in absent]), how.seed
+    found = judge.score(cells, n_draws=how.n_draws, average=how.marginalize, rng=rng)
     columns = _result_columns(scorer, found)
     if model.trained_on is not None:
         columns[results.TRAINED_ON] = pa.array(are_known(cells.values, model.trained_on))
@@ -113,16 +115,6 @@ def scorer_of(model: Model) -> Scorer:
             "with skyfill train --label COLUMN"
         )
     return model.scorer
-
-
-def _score(scorer: Scorer, cells: Cells, how: Scoring) -> Scores:
-    rng = np.random.default_rng(how.seed)
-    found = scorer.score(cells, n_draws=how.n_draws, rng=rng)
-    if not how.marginalize:
-        return found
-    return found._replace(
-        probabilities=scorer.probabilities(cells, n_draws=how.marginalize, rng=rng)
-    )
 
 
 def _result_columns(scorer: Scorer, found: Scores) -> dict[str, pa.Array]:

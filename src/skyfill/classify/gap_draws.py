@@ -1,0 +1,91 @@
+"""Class probabilities averaged over draws of the gaps, and the uncertainty that gaps cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from skyfill.classify.known_gaps import KnownGaps
+from skyfill.classify.views import Array
+from skyfill.network import Cells
+
+# Draws of the gaps from which their share of the uncertainty is estimated.
+N_DRAWS = 8
+# Draws by default: none where gaps are like those of training; elsewhere N_DRAWS, or MOST_DRAWS if
+# the standard error of a probability would exceed CLOSE.
+AUTO, MOST_DRAWS, CLOSE = "auto", 32, 0.02
+# How many: a number, or "auto".
+Draws = int | str
+# Probabilities of shape (draws, n, classes) of rows for a number of draws.
+Draw = Callable[[Cells, int], Array]
+
+
+def average_over_draws(
+    draw: Draw, cells: Cells, plain: Array, drawn: Array | None, known: KnownGaps | None
+) -> Array:
+    """Average over draws for rows with gaps unlike those of the training set.
+
+    Parameters
+    ----------
+    draw : callable
+    cells : Cells
+        Rows with gaps.
+    plain : array of shape (n, classes)
+        Their probabilities without draws, which the other rows keep.
+    drawn : array of shape (draws, n, classes), optional
+        Draws that were made already.
+    known : KnownGaps, optional
+        Of the training set; without it no row is averaged.
+    """
+    new = known.unlike(cells.values) if known else np.zeros(len(cells), bool)
+    if not new.any():
+        return plain
+    strange, mean = cells.take(new), plain.copy()
+    few = draw(strange, N_DRAWS) if drawn is None else drawn[:, new]
+    mean[new] = _refined(draw, strange, few)
+    return mean
+
+
+def _refined(draw: Draw, cells: Cells, few: Array) -> Array:
+    """Average over a few draws, and over more where these are too few."""
+    mean, more = few.mean(axis=0), MOST_DRAWS - len(few)
+    unsure = error_of_means(few) > CLOSE
+    if unsure.any() and more > 0:
+        drawn = draw(cells.take(unsure), more)
+        mean[unsure] += (drawn.mean(axis=0) - mean[unsure]) * more / MOST_DRAWS
+    return np.asarray(mean)
+
+
+def error_of_means(drawn: Array) -> Array:
+    """Largest standard error, over the classes, of each row's mean over draws.
+
+    Parameters
+    ----------
+    drawn : array of shape (draws, n, classes)
+
+    Examples
+    --------
+    >>> error_of_means(np.array([[[0.5, 0.5]], [[0.9, 0.1]]])).round(2)
+    array([0.2])
+    """
+    return np.asarray(drawn.std(axis=0, ddof=1).max(axis=-1) / np.sqrt(len(drawn)))
+
+
+def entropy_bits(P: Array) -> Array:
+    """Entropy of each row of probabilities, in bits.
+
+    Examples
+    --------
+    >>> entropy_bits(np.array([[0.5, 0.5], [1.0, 0.0]]))
+    array([1., 0.])
+    """
+    logs = np.log2(P, out=np.zeros_like(P), where=P > 0)
+    return np.asarray(np.maximum(-(P * logs).sum(axis=1), 0.0))
+
+
+def gap_share(drawn: Array) -> Array:
+    """Mutual information of class and gaps, over the entropy of the class."""
+    total = entropy_bits(drawn.mean(axis=0))
+    left = np.mean([entropy_bits(P) for P in drawn], axis=0)
+    return np.asarray(np.clip(1.0 - left / np.maximum(total, 1e-12), 0.0, 1.0))
