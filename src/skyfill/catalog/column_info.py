@@ -10,6 +10,8 @@ import pyarrow as pa
 from skyfill.errors import CatalogError
 
 GAP_SUFFIX = "_gap"
+# UCDs of quantities of which a source has too little when a survey does not detect it.
+MAGNITUDES, FLUXES = "phot.mag", ("phot.flux", "phot.fluence", "phot.count", "phys.luminosity")
 
 
 class Role(StrEnum):
@@ -75,6 +77,20 @@ class ColumnInfo:
     description: str | None = None
     role: Role = Role.OTHER
     of: str | None = None
+
+    @property
+    def is_magnitude(self) -> bool:
+        """Whether it grows as a source gets fainter; the UCD says so, or the unit if there is none.
+
+        An amplitude or a color is in magnitudes too, and its UCD is another.
+        """
+        ucd = (self.ucd or "").lower()
+        return ucd.startswith(MAGNITUDES) or (not ucd and self.unit == "mag")
+
+    @property
+    def is_brightness(self) -> bool:
+        """Whether a survey detects a source by it: a magnitude or a flux."""
+        return self.is_magnitude or (self.ucd or "").lower().startswith(FLUXES)
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[bytes, bytes] | None) -> "ColumnInfo":

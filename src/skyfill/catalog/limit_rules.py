@@ -119,7 +119,8 @@ def _mask(flags: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(pc.fill_null(flags, False).to_numpy(zero_copy_only=False))
 
 
-def _limit_column(table: Table, name: str) -> str:
+def limit_column(table: Table, name: str) -> str:
+    """Name the column of the limits of a column, whether it exists or not."""
     own = (n for n in table.names_with(Role.LIMIT) if table.info(n).of == name)
     return next(own, f"{name}_limit")
 
@@ -134,20 +135,20 @@ def _with_limits(
     column = table.column(name).combine_chunks()
     kept = pc.if_else(pa.array(found), pa.scalar(None, column.type), column)
     table = table.with_column(name, kept, table.info(name)).with_reasons(name, reasons)
-    return _with_stated(table, name, np.where(found, limits, np.nan))
+    return with_stated_limits(table, name, np.where(found, limits, np.nan))
 
 
 def _with_depth(table: Table, name: str, depth: float) -> Table:
     words = table.reasons(name)
     beyond = [str(Reason.UNDETECTED), str(Reason.UNMATCHED)]
-    return _with_stated(
+    return with_stated_limits(
         table, name, np.where(_mask(pc.is_in(words, pa.array(beyond))), depth, np.nan)
     )
 
 
-def _with_stated(table: Table, name: str, limits: NDArray[np.float64]) -> Table:
+def with_stated_limits(table: Table, name: str, limits: NDArray[np.float64]) -> Table:
     """Write limits where none is stated yet."""
-    beside = _limit_column(table, name)
+    beside = limit_column(table, name)
     before = table.numbers(beside)[:, 0] if beside in table.names else np.full(len(table), np.nan)
     column = pa.array(np.where(np.isnan(before), limits, before), from_pandas=True)
     info = ColumnInfo(table.info(name).unit, None, f"Limit of {name}", Role.LIMIT, name)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from skyfill.scale import Source
 
 
-def mention_rules(rules: Schema, names: Iterable[str]) -> None:
-    """List what the user declares about the columns of a table."""
+def mention_rules(rules: Schema, names: Iterable[str], place: str = "") -> None:
+    """List what the user declares about the columns of a table; `place` is put before them."""
     for name, facts in rules.only(names).to_dict().items():
-        mention(DECLARED, f"{name}: {fact_words(facts)}")
+        mention(DECLARED, f"{place}{name}: {fact_words(facts)}")
 
 
 def mention_training(model: Model, rules: Schema, names: Iterable[str]) -> Model:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
+from skyfill.cli.match_columns import mention_columns, takes_depths, with_stated_depths
 from skyfill.cli.match_probability import (
     match_with_probability,
     probability_options,
@@ -91,6 +92,7 @@ FAR_ARCSEC = 3600.0
     help="TOML file with roles, units and sentinels of a survey or `base`.",
 )
 @click.option("--text", multiple=True, metavar="NAME=COLUMN,...", help=shared.TEXT_HELP)
+@takes_depths
 @click.option(
     "--controls",
     type=click.IntRange(min=0),
@@ -110,7 +112,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     """Join the catalogues OTHERS to BASE by position, keeping every row of BASE.
 
     The columns of a survey get the suffix _NAME; sep_NAME, n_NAME and flag_NAME describe the
-    match. The gaps of unmatched objects have their reasons in companion columns.
+    match. The gaps of unmatched objects have their reasons in companion columns, and with --depth
+    their limits, which train and impute then use.
 
     With --probability every association of BASE with the surveys is weighed by positions, their
     errors and magnitudes; p_any and p_i give the probability of the counterpart.
@@ -178,7 +181,7 @@ def _read(options: Mapping[str, Any]) -> "list[Survey]":
     pairs = {name: key_columns(key) for name, key in keys.items()}
     used = {BASE: tuple(ours for ours, _ in pairs.values())}
     used |= {name: (theirs,) for name, (_, theirs) in pairs.items()}
-    return [
+    found = [
         Survey(
             name,
             read_table(path, schema=rules[name], identifiers=used.get(name, ())),
@@ -192,6 +195,8 @@ def _read(options: Mapping[str, Any]) -> "list[Survey]":
             names, [options["base"], *options["others"]], radii, strict=True
         )
     ]
+    mention_columns(found[0], found[1:], rules)
+    return [found[0], *with_stated_depths(found[1:], options["depths"], rules)]
 
 
 def _refuse_no_overlap(reports: "Sequence[MatchReport]") -> None:

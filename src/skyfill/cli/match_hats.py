@@ -27,6 +27,7 @@ NOT_FOR_HATS = {
     "footprint": "objects outside a footprint are not distinguished in HATS catalogues",
     "keys": "HATS catalogues are matched by position",
     "schema": "the columns of a HATS catalogue are described in it",
+    "depths": "depths are measured on whole tables",
     "text": "the columns of a HATS catalogue have types",
     "controls": "chance matches are estimated on whole tables",
 }

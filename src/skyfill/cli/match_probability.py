@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from skyfill.cli import options as shared
+from skyfill.cli.match_columns import mention_errors
 from skyfill.cli.options import BASE, common_value, is_given, named_values
-from skyfill.cli.terminal import echo, note, warn, write_json
+from skyfill.cli.terminal import GUESSED, echo, mention, note, warn, write_json
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ def match_with_probability(
 
     _refuse(options)
     base, *surveys = _described(read(options), options)
+    mention_errors([base, *surveys])
     epoch = common_value(options["epoch"], shared.year)
     there = read_surroundings(base, surveys, remove_offset=options["remove_offset"], epoch=epoch)
     rules = _rules(options)
@@ -226,6 +228,9 @@ def _photometry(
     names = [BASE, *(survey.name for survey in surveys)]
     given = named_values(options["bands"], names, "--bands", lambda text: text.split(","))
     bands = [given.get(s.name, _magnitudes(s) if s is not base else []) for s in (base, *surveys)]
+    for survey, own in zip((base, *surveys), bands, strict=True):
+        if own and survey.name not in given:
+            mention(GUESSED, f"{survey.name}: bands {', '.join(own)}")
     if not any(bands[1:]):
         note("no magnitudes found: positions alone; name them with --bands NAME=COLUMN,...")
         return None

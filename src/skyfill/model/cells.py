@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyfill.catalog import ColumnInfo, Reason, Role, Table
+from skyfill.catalog.column_info import FLUXES, MAGNITUDES
 from skyfill.catalog.units import numbers_in
 from skyfill.errors import CatalogError
 from skyfill.model import results
@@ -34,8 +35,6 @@ LEAST_LIMITS, DEPTH_QUANTILE = 10, 0.98
 NOTABLE_ERRORS = 0.01
 # The width of limits is the median error of this share of the values, the faintest.
 FAINTEST = 0.1
-# Kinds of quantities of which a source has too little when a survey does not detect it.
-MAGNITUDES, FLUXES = "phot.mag", ("phot.flux", "phot.fluence", "phot.count", "phys.luminosity")
 
 
 def features_of(model: Model, table: Table) -> tuple[Array, Array, list[str]]:
@@ -236,8 +235,7 @@ def is_magnitude(feature: Feature) -> bool:
     >>> is_magnitude(Feature("V", "mag")), is_magnitude(Feature("V_I", "mag", "phot.color"))
     (True, False)
     """
-    ucd = (feature.ucd or "").lower()
-    return ucd.startswith(MAGNITUDES) or (not ucd and feature.unit == "mag")
+    return ColumnInfo(feature.unit, feature.ucd).is_magnitude
 
 
 def _is_brightness(feature: Feature) -> bool:

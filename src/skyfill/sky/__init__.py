@@ -11,6 +11,7 @@ from skyfill.sky.counterpart_table import (
 )
 from skyfill.sky.counterparts import CounterpartRules, Found, Photometry, find_counterparts
 from skyfill.sky.density import density_of_area, local_density
+from skyfill.sky.depths import faint_edge
 from skyfill.sky.ellipses import Sources, circles, ellipses
 from skyfill.sky.elsewhere import group_elsewhere
 from skyfill.sky.error_fit import fit_error
@@ -75,6 +76,7 @@ __all__ = [
     "counterpart_table",
     "density_of_area",
     "ellipses",
+    "faint_edge",
     "find_counterparts",
     "find_position_columns",
     "find_threshold",

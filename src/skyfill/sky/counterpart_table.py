@@ -101,7 +101,7 @@ def counterpart_table(
     rows = np.where((doubt == Doubt.NONE)[:, None], -1, rows)
     counts = [_candidates(field, k) for k in range(len(surveys))]
     matches = [_as_match(s, field, k, rows[:, k], counts[k]) for k, s in enumerate(surveys)]
-    table, _ = join_matches(base, surveys, matches)
+    table, _ = join_matches(base, surveys, matches, (field.base.ra_deg, field.base.dec_deg))
     for k, survey in enumerate(surveys):
         table = _with_doubt(table, survey.name, field, k, rows[:, k], best.p_survey[:, k])
     facts = {"p_any": best.p_any, "p_i": best.p_i, "n_rivals": best.n_rivals, "flag": doubt}
@@ -209,7 +209,8 @@ def association_table(
     part = field.take(owner)
     counts = [_candidates(field, k)[owner] for k in range(len(surveys))]
     matches = [_as_match(s, part, k, rows[:, k], counts[k]) for k, s in enumerate(surveys)]
-    table, _ = join_matches(Table(base.arrow.take(owner)), surveys, matches)
+    at = part.base.ra_deg, part.base.dec_deg
+    table, _ = join_matches(Table(base.arrow.take(owner)), surveys, matches, at)
     for k, survey in enumerate(surveys):
         info = ColumnInfo(description=f"{survey.name}: separation in standard deviations")
         table = table.with_column(

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Reason, Role, Table
 from skyfill.errors import CatalogError
+from skyfill.sky.depths import Places, new_limits, with_depths
 from skyfill.sky.identifiers import match_identifiers
 from skyfill.sky.matching import Matches
 from skyfill.sky.positions import Positions, read_positions
@@ -101,13 +102,20 @@ def join_surveys(
     by_position = any(survey.key is None for survey in surveys)
     places = positions or (read_positions(base) if by_position else None)
     matches = (_match(base, places, survey, rules) for survey in surveys)
-    return join_matches(base, surveys, matches)
+    at = None if places is None else (places.ra_deg, places.dec_deg)
+    return join_matches(base, surveys, matches, at)
 
 
 def join_matches(
-    base: Table, surveys: Sequence[Survey], matches: Iterable[SurveyMatch]
+    base: Table,
+    surveys: Sequence[Survey],
+    matches: Iterable[SurveyMatch],
+    places: Places | None = None,
 ) -> tuple[Table, tuple[MatchReport, ...]]:
-    """Add the matched rows of each survey to those of the base; see `join_surveys`."""
+    """Add the matched rows of each survey to those of the base; see `join_surveys`.
+
+    `places` are right ascensions and declinations of the base, for depths that are measured.
+    """
     table, rows = base, np.arange(len(base))
     reports = []
     for survey, found in zip(surveys, matches, strict=True):
@@ -116,6 +124,8 @@ def join_matches(
             table, rows = Table(table.arrow.take(repeats)), rows[repeats]
         table = _beside(table, _columns(survey, partners, found.flags[rows]))
         table = _with_facts(table, survey, found, rows=rows, separations=separations)
+        at = None if places is None else (places[0][rows], places[1][rows])
+        table = with_depths(table, survey, at)
         reports.append(found.report)
     return table, tuple(reports)
 
@@ -147,7 +157,8 @@ def check_survey_names(base: Table, surveys: Iterable[Survey]) -> None:
 def _new_names(survey: Survey) -> list[str]:
     names = [f"{name}_{survey.name}" for name in _own_columns(survey.table)]
     gaps = [f"{name}_{survey.name}_gap" for name in _explained(survey.table)]
-    return [*names, *gaps, *(f"{fact}_{survey.name}" for fact in ("sep", "n", "flag"))]
+    facts = [f"{fact}_{survey.name}" for fact in ("sep", "n", "flag")]
+    return [*names, *gaps, *facts, *new_limits(survey)]
 
 
 def _own_columns(table: Table) -> list[str]:

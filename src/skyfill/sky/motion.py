@@ -48,10 +48,15 @@ def find_motion(table: Table) -> Motion | None:
     >>> find_motion(table)
     Motion(ra_cosdec=array([1.]), dec=array([2.]))
     """
-    names = pair_by_ucd(table, table.names, (_UCDS,)) or pair_by_name(table.names, _PAIRS)
+    names = motion_columns(table)
     if names is None:
         return None
     return Motion(*(table.numbers(name)[:, 0] * _mas_per_year(table, name) for name in names))
+
+
+def motion_columns(table: Table) -> tuple[str, str] | None:
+    """Name the columns of proper motions, if there are any."""
+    return pair_by_ucd(table, table.names, (_UCDS,)) or pair_by_name(table.names, _PAIRS)
 
 
 def pair_by_ucd(

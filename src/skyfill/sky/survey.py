@@ -1,6 +1,7 @@
 """Match one survey to the base, and report on the match."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -63,6 +64,9 @@ class Survey:
         are measured around each object.
     completeness : float, optional
         For probabilities: share of the base objects that have a counterpart in it; else estimated.
+    depths : mapping of str to float or None
+        Columns for which unmatched objects get a limit: this one or, if None, the faint edge of
+        the survey nearby.
     """
 
     name: str
@@ -75,6 +79,7 @@ class Survey:
     error: PositionError | None = None
     area_deg2: float | None = None
     completeness: float | None = None
+    depths: Mapping[str, float | None] = field(default_factory=dict)
 
     def positions(self) -> Positions:
         """Read the positions; an error names the survey."""
