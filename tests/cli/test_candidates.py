@@ -96,6 +96,56 @@ def test_counts_as_json(run, folder, tmp_path):
     assert only["percent"] == 25 * only["matched"]
 
 
+def test_the_list_says_how_pure_and_complete_it_is_expected_to_be(run, folder, tmp_path):
+    words = ("candidates", folder / "classified.parquet", "--class", "QSO", "--json")
+    done = run(*words, "--purity", 0.97, "-o", tmp_path / "pure.parquet")
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout)
+    p = read_table(tmp_path / "pure.parquet").numbers("probability")[:, 0]
+    assert p.mean() >= 0.97
+    assert facts["expected"]["purity"] == pytest.approx(p.mean())
+    assert p.min() >= facts["min_probability"]
+    assert facts["expected"]["purity_low"] < facts["expected"]["purity_high"]
+    assert [row["threshold"] for row in facts["thresholds"]][:3] == [0.05, 0.1, 0.15]
+    assert "expected to be QSO: 0.97" in done.stderr
+
+
+def test_a_checked_sample_corrects_what_is_expected(run, folder, tmp_path):
+    table = read_table(folder / "classified.parquet")
+    rows = np.flatnonzero(table.numbers("p_QSO")[:, 0] > 0.8)
+    names = [table.column("ID").to_pylist()[i] for i in rows]
+    checked = {"ID": names, "class": ["QSO" if i % 2 else "star" for i in range(len(rows))]}
+    write_table(Table.from_columns(checked), tmp_path / "checked.csv")
+    words = ("candidates", folder / "classified.parquet", "--class", "QSO", "--json")
+    words += ("-o", tmp_path / "o.parquet", "--checked", tmp_path / "checked.csv")
+    expected = json.loads(run(*words).stdout)["expected"]
+    assert expected["purity_low"] < 0.5 < expected["purity_high"]
+    assert run(*words, "--label", "kind").exit_code == 2
+    odd = {"ID": ["nobody"], "class": ["QSO"]}
+    write_table(Table.from_columns(odd), tmp_path / "checked.csv")
+    done = run(*words)
+    assert done.exit_code == 2
+    assert "none of its objects is in" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--purity", "0.9", "--min-probability", "0.5"], "either --purity or --min-probability"),
+        (["--purity", "1"], "no list has an expected purity of 1"),
+        (["--label", "class"], "needs --checked FILE"),
+        (["--checked", "{}/kim.csv"], "no column of classes; name one with --label"),
+    ],
+)
+def test_mistakes_about_purity_are_named(run, folder, tmp_path, words, message):
+    words = [word.format(folder) for word in words]
+    first = ("candidates", folder / "classified.parquet", "--class", "QSO", *words)
+    done = run(*first, "-o", tmp_path / "o.csv")
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())
+    assert not (tmp_path / "o.csv").exists()
+
+
 def test_a_class_without_candidates_gives_an_empty_list(run, folder, tmp_path):
     write_table(Table.from_columns({"p_QSO": [0.1, 0.2]}), tmp_path / "none.parquet")
     done = run("candidates", tmp_path / "none.parquet", "--class", "QSO", "-o", tmp_path / "o.csv")

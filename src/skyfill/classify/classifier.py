@@ -197,10 +197,12 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         cells = self._new_cells(X, lower=lower, upper=upper, errors=errors)
         P = self.scorer_.probabilities(cells, n_draws=self.n_draws)
-        if isinstance(self.prior, str):
-            shares, profiles = self.scorer_.shares, self.scorer_.profiles
-            return shift_prior(P, shares, estimate_shares(P, shares, profiles).shares)
-        return P
+        if not isinstance(self.prior, str):
+            return P
+        # The profiles are those of probabilities without draws.
+        plain = self.scorer_.probabilities(cells, n_draws=0)
+        shares, profiles = self.scorer_.shares, self.scorer_.profiles
+        return shift_prior(P, shares, estimate_shares(plain, shares, profiles).shares)
 
     def predict(self, X: Any, **known: Any) -> NDArray[Any]:
         """Return the most probable class of each row; takes `lower`, `upper` and `errors`."""

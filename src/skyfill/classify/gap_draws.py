@@ -14,7 +14,7 @@ from skyfill.network import Cells
 N_DRAWS = 8
 # Draws by default: none where gaps are like those of training; elsewhere N_DRAWS, or MOST_DRAWS if
 # the standard error of a probability would exceed CLOSE.
-AUTO, MOST_DRAWS, CLOSE = "auto", 32, 0.02
+AUTO, MOST_DRAWS, CLOSE = "auto", 32, 0.05
 # How many: a number, or "auto".
 Draws = int | str
 # Probabilities of shape (draws, n, classes) of rows for a number of draws.

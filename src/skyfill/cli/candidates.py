@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -12,12 +12,14 @@ import click
 
 from skyfill.cli import options
 from skyfill.cli.checks import mention_training
+from skyfill.cli.expected_purity import SHOWN, Expectation, takes_purity, words_of
 from skyfill.cli.terminal import echo, note, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.report.candidates import Candidates, Selection
     from skyfill.report.published_lists import ListReport, Search
+    from skyfill.report.purity import ExpectedList
     from skyfill.sky import PositionColumns
 
 RESULTS = "results"
@@ -29,12 +31,14 @@ RESULTS = "results"
         "skyfill candidates classified.parquet --class QSO --min-probability 0.9 -o sure.fits",
         "skyfill candidates classified.parquet --class QSO --compare field/candidates.csv "
         "--model lmc.skyfill -o compared.fits",
+        "skyfill candidates classified.parquet --class QSO --purity 0.9 -o pure.fits",
     ),
 )
 @click.argument("results", type=click.Path(path_type=Path))
 @options.output()
 @click.option("--class", "name", required=True, help="The class to look for.")
 @click.option("--min-probability", "least", type=float, default=0.8, show_default=True, metavar="P")
+@takes_purity
 @click.option(
     "--compare",
     "lists",
@@ -81,39 +85,67 @@ def command(context: click.Context, /, **given: Any) -> None:
     from skyfill.catalog import Provenance, write_table
     from skyfill.report.published_lists import missing_entries, report_on, with_lists
 
-    selection, searches = _gather(given)
+    _refuse_both(context, given)
+    selection, searches, expected = _gather(given)
     found = selection.ranked()
     reports = [report_on(search, given["least"], found.rows) for search in searches]
     table, identifier = _explained(found, given)
     table = with_lists(table, searches, found.rows)
-    inputs = [given["results"], *given["lists"], *filter(None, [given["model"]])]
+    inputs = [given["results"], *given["lists"], *filter(None, [given["model"], given["checked"]])]
     made = Provenance(options.as_typed(context), inputs, model=identifier)
     write_table(table, given["output"], provenance=made)
     if given["missing"]:
         write_table(missing_entries(searches, given["least"]), given["missing"])
-    _report(found, selection, reports, given)
+    _report(found, selection, reports, expected, given)
 
 
-def _gather(given: Mapping[str, Any]) -> tuple[Selection, list[Search]]:
-    """Read the results once, in bounded memory whatever the size of the catalogue."""
+def _refuse_both(context: click.Context, given: Mapping[str, Any]) -> None:
+    is_default = context.get_parameter_source("least") is click.core.ParameterSource.DEFAULT
+    if given["purity"] and not is_default:
+        raise click.UsageError("give either --purity or --min-probability")
+    if given["label"] and not given["checked"]:
+        raise click.BadParameter("needs --checked FILE", param_hint="--label")
+
+
+def _gather(given: dict[str, Any]) -> tuple[Selection, list[Search], ExpectedList]:
+    """Read the results in bounded memory; with --purity twice, as the threshold comes first."""
+    empty, batches = _scan(given)
+    selection = _selection(empty, given)
+    searches = _searches(empty, given)
+    _check_names(empty, searches, given)
+    expectation = Expectation(given, partial(_search, empty, given))
+    if given["purity"]:
+        for table in batches:
+            expectation.add(table)
+        given["least"] = expectation.found().threshold_for(given["purity"])
+        selection, (_, batches) = _selection(empty, given), _scan(given)
+    collectors: list[Any] = [selection, *searches]
+    collectors += [] if given["purity"] else [expectation]
+    for table in batches:
+        for collector in collectors:
+            collector.add(table)
+    return selection, searches, expectation.found()
+
+
+def _selection(empty: Table, given: Mapping[str, Any]) -> Selection:
+    from skyfill.report.candidates import Selection
+
+    selection = Selection(given["name"], given["least"], given["prefix"])
+    selection.add(empty)
+    return selection
+
+
+def _scan(given: Mapping[str, Any]) -> tuple[Table, Iterator[Table]]:
+    """Open the results: a table without rows, and those of all batches."""
     import pyarrow as pa
 
     from skyfill.catalog import Schema, Table, open_scan
-    from skyfill.report.candidates import Selection
 
     used = Schema.from_options(roles=[f"{name}=identifier" for name in _used(given)])
     scan = open_scan(given["results"], rules=used)
-    empty = Table(scan.schema.empty_table())
-    selection = Selection(given["name"], given["least"], given["prefix"])
-    selection.add(empty)
-    searches = _searches(empty, given)
-    _check_names(empty, searches, given)
-    for batch in scan.batches:
-        table = Table(pa.Table.from_batches([batch]))
-        selection.add(table)
-        for search in searches:
-            search.add(table)
-    return selection, searches
+    return Table(scan.schema.empty_table()), (
+        Table(pa.Table.from_batches([batch])) for batch in scan.batches
+    )
 
 
 def _check_names(results: Table, searches: Sequence[Search], given: Mapping[str, Any]) -> None:
@@ -131,27 +163,36 @@ def _used(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _searches(results: Table, given: Mapping[str, Any]) -> list[Search]:
+    from skyfill.report.published_lists import check_list_names
+
+    searches = [_search(results, given, path) for path in given["lists"]]
+    check_list_names([search.published for search in searches])
+    return searches
+
+
+def _search(results: Table, given: Mapping[str, Any], path: Path) -> Search:
+    """Prepare to look for the objects of a file in the results."""
     from skyfill.catalog import read_table
     from skyfill.errors import CatalogError
-    from skyfill.report.published_lists import Published, Search, check_list_names, choose_key
+    from skyfill.report.published_lists import Published, Search, choose_key
 
-    names = [path.name.split(".")[0] for path in given["lists"]]
-    where = _positions(given["positions"], names)
-    lists, searches = [], []
-    for path, name in zip(given["lists"], names, strict=True):
-        table = read_table(path, identifiers=_used(given))
-        try:
-            key = choose_key(results, table, given["key"])
-            lists.append(Published(name, table, key, where.get(name)))
-            how: dict[str, Any] = {"position": where.get(RESULTS), "prefix": given["prefix"]}
-            search = Search(lists[-1], given["name"], given["radius"], **how)
-            search.add(results)
-        except CatalogError as error:
-            both = f"--compare {path} with {given['results']}"
-            raise CatalogError(f"{both}: they share no identifier, and {error}") from None
-        searches.append(search)
-    check_list_names(lists)
-    return searches
+    files = [*given["lists"], *filter(None, [given["checked"]])]
+    where = _positions(given["positions"], [_list_name(each) for each in files])
+    table, name = read_table(path, identifiers=_used(given)), _list_name(path)
+    try:
+        key = choose_key(results, table, given["key"])
+        published = Published(name, table, key, where.get(name))
+        how: dict[str, Any] = {"position": where.get(RESULTS), "prefix": given["prefix"]}
+        search = Search(published, given["name"], given["radius"], **how)
+        search.add(results)
+    except CatalogError as error:
+        both = f"{path} with {given['results']}"
+        raise CatalogError(f"{both}: they share no identifier, and {error}") from None
+    return search
+
+
+def _list_name(path: Path) -> str:
+    return path.name.split(".")[0]
 
 
 def _positions(texts: Sequence[str], names: Sequence[str]) -> dict[str, PositionColumns]:
@@ -194,17 +235,22 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
 
 
 def _report(
-    found: Candidates, selection: Selection, reports: Sequence[ListReport], given: dict[str, Any]
+    found: Candidates,
+    selection: Selection,
+    reports: Sequence[ListReport],
+    expected: ExpectedList,
+    given: dict[str, Any],
 ) -> None:
-    n, of = len(found.rows), selection.n_rows
+    n, of, here = len(found.rows), selection.n_rows, expected.at(given["least"])
     if given["as_json"]:
         lists = [{**asdict(r), "percent": r.percent, "new": r.new} for r in reports]
         facts = {"class": given["name"], "min_probability": given["least"]}
-        write_json({**facts, "rows": of, "candidates": n, "lists": lists})
+        every = {"expected": here, "thresholds": [expected.at(p) for p in SHOWN]}
+        write_json({**facts, "rows": of, "candidates": n, "lists": lists, **every})
     else:
         for report in reports:
             echo(str(report))
     note(
-        f"{n} of {of} objects are {given['name']} with probability {given['least']:g} or more "
-        f"-> {given['output']}",
+        f"{n} of {of} objects are {given['name']} with probability {given['least']:g} or more"
+        f"{words_of(here, given['name'])} -> {given['output']}",
     )

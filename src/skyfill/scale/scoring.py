@@ -206,7 +206,8 @@ def estimate_field_prior(model: Model, source: Source, rules: Schema | None = No
     model = overridden(model, rules)
     plain = replace(scorer, prior=scorer.shares)
     for table in source.tables():
-        found.append(plain.probabilities(cells_of(model, rules.apply(table))[0]))
+        # The profiles are those of probabilities without draws.
+        found.append(plain.probabilities(cells_of(model, rules.apply(table))[0], n_draws=0))
         if sum(map(len, found)) >= PRIOR_ROWS:
             break
     P = np.concatenate([np.empty((0, len(scorer.classes))), *found])

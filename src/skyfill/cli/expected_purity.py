@@ -1,0 +1,97 @@
+"""What `skyfill candidates` expects of its list: purity and completeness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from skyfill.cli import options as shared
+from skyfill.errors import CatalogError
+
+if TYPE_CHECKING:
+    from skyfill.catalog import Table
+    from skyfill.report.published_lists import Search
+    from skyfill.report.purity import ExpectedList
+
+# Thresholds that are listed as JSON.
+SHOWN = (*np.linspace(0.05, 0.95, 19).round(2).tolist(), 0.99)
+
+takes_purity = shared.stacked(
+    click.option(
+        "--purity",
+        type=click.FloatRange(min=0, max=1, min_open=True),
+        metavar="SHARE",
+        help="Choose the threshold for which this share of the list is expected to be of the "
+        "class; instead of --min-probability.",
+    ),
+    click.option(
+        "--checked",
+        type=click.Path(path_type=Path),
+        help="Objects whose classes were checked by hand: they correct the expected purity and "
+        "completeness. Matched as a list of --compare.",
+    ),
+    click.option("--label", metavar="COLUMN", help="Column of the classes in --checked."),
+)
+
+
+class Expectation:
+    """Gather from the results what the expected purity rests on, batch by batch."""
+
+    def __init__(self, given: Mapping[str, Any], search: Callable[[Path], Search]) -> None:
+        from skyfill.report.purity import ProbabilityCounts
+
+        more = [] if given["purity"] else [given["least"]]
+        self.counts = ProbabilityCounts(given["name"], given["prefix"], more)
+        self.given, self.checked = given, None
+        if given["checked"]:
+            mine = search(given["checked"])
+            self.checked = mine, _classes(mine.published.table, given)
+
+    def add(self, table: Table) -> None:
+        """Count the objects of a batch, and look for checked ones."""
+        self.counts.add(table)
+        if self.checked:
+            self.checked[0].add(table)
+
+    def found(self) -> ExpectedList:
+        """Return what is to be expected."""
+        from skyfill.report.purity import AS_STATED, expect_list, learn_reliability
+
+        if not self.checked:
+            return expect_list(self.counts, AS_STATED)
+        p, classes = self.checked[0].found.probability, self.checked[1]
+        use = ~np.isnan(p) & np.array([name is not None for name in classes])
+        if not use.any():
+            given = self.given
+            raise CatalogError(f"{given['checked']}: none of its objects is in {given['results']}")
+        member = classes[use] == self.given["name"]
+        return expect_list(self.counts, learn_reliability(p[use], member))
+
+
+def _classes(table: Table, given: Mapping[str, Any]) -> NDArray[Any]:
+    """Read the classes of checked objects; None where there is none."""
+    from skyfill.catalog import Role, with_guessed_roles
+    from skyfill.classify.training_set import label_texts
+
+    found = [given["label"]] if given["label"] else with_guessed_roles(table).names_with(Role.LABEL)
+    if len(found) != 1:
+        what = f"several ({', '.join(found)})" if found else "no column of classes"
+        raise CatalogError(f"{given['checked']}: has {what}; name one with --label COLUMN")
+    return label_texts(table.column(found[0]).to_pylist())
+
+
+def words_of(facts: Mapping[str, Any], name: str) -> str:
+    """Say what is to be expected of a list."""
+    if facts["purity"] is None:
+        return ""
+    parts = [
+        f"{facts[key]:.2g} of {what} ({facts[key + '_low']:.2g} to {facts[key + '_high']:.2g})"
+        for key, what in (("purity", "the list"), ("completeness", f"all {name}"))
+        if facts[key] is not None
+    ]
+    return f"; expected to be {name}: {parts[0]}" + "".join(f", {part}" for part in parts[1:])
