@@ -1,6 +1,7 @@
 """Tables as people have them: a right result, or one clear warning."""
 
 import json
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -392,3 +393,33 @@ def test_inspect_proposes_limits(tmp_path):
     found = read_table(tmp_path / "t.csv", schema=tmp_path / "t.toml")
     assert found.column("S").to_pylist() == [5.1, None, 6.2]
     assert found.column("W3_limit").to_pylist() == [None, 12.0, None]
+
+
+@pytest.mark.filterwarnings("default:.*taken for names:UserWarning")
+def test_a_row_is_not_taken_for_names(tmp_path):
+    (tmp_path / "t.csv").write_text("1,17.5,16.1\n2,18.0,16.5\n")
+    found = json.loads(run("inspect", tmp_path / "t.csv", "--json").stdout)
+    assert (found["rows"], [c["name"] for c in found["columns"]]) == (2, ["col1", "col2", "col3"])
+    (tmp_path / "t.csv").write_text("a,17.5,16.1\nb,18.0,16.5\n")
+    (warning,) = said(run("inspect", tmp_path / "t.csv", "--json"))["warned"]
+    assert "t.csv: the first line is taken for names of columns (a, 17.5, 16.1); if it" in warning
+    (tmp_path / "t.csv").write_text("0,1,2\n5,17.5,16.1\n")
+    assert json.loads(run("inspect", tmp_path / "t.csv", "--json").stdout)["rows"] == 1
+
+
+def test_light_curves_without_names_are_read_from_an_archive(tmp_path):
+    rng = np.random.default_rng(0)
+    with zipfile.ZipFile(tmp_path / "asas.zip", "w") as archive:
+        for star in ("a", "b"):
+            rows = zip(np.arange(50.0), rng.normal(17, 0.1, 50), np.full(50, 0.1), strict=True)
+            lines = (" ".join(map(str, row)) for row in rows)
+            archive.writestr(f"asas/{star}.dat", "\n".join(lines))
+    words = ("features", tmp_path / "asas.zip", "--set", "mean,sigma", "--json")
+    done = run(*words, "-o", tmp_path / "f.parquet")
+    assert json.loads(done.stdout)["objects"] == 2
+    assert said(done)["guessed"] == [
+        "time: col1 (days)",
+        "value: col2 (magnitudes)",
+        "error: col3",
+    ]
+    assert read_table(tmp_path / "f.parquet").numbers("mean") == pytest.approx(17, abs=0.1)

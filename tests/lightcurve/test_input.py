@@ -1,10 +1,14 @@
 """Light curves from tables and files of any layout: all give the same curves."""
 
+import tarfile
+import zipfile
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from skyfill.catalog import ColumnInfo, Table, write_table
+from skyfill.catalog.schema import Layout as TextLayout
 from skyfill.errors import CatalogError
 from skyfill.lightcurve import (
     CurveColumns,
@@ -217,9 +221,70 @@ def test_an_unknown_band_and_a_unit_that_is_not_time_are_explained(long):
 
 
 def test_an_empty_folder_and_a_null_identifier_name_the_file(tmp_path):
-    with pytest.raises(CatalogError, match="the folder holds no file"):
+    with pytest.raises(CatalogError, match="holds no file"):
         open_light_curves(tmp_path)
     path = tmp_path / "c.csv"
     path.write_text("id,t,mag\n1,1,15\n,2,15\n")
     with pytest.raises(CatalogError, match=r"c\.csv: column 'id', row 2: no identifier"):
         open_light_curves(path)
+
+
+def pack(folder, path):
+    """Put the files of a folder into an archive, below a folder and beside hidden files."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("__MACOSX/._a.dat", b"none")
+            for file in sorted(folder.iterdir()):
+                archive.write(file, f"lmc/{file.name}")
+    else:
+        with tarfile.open(path, "w:gz" if path.name.endswith("gz") else "w") as archive:
+            archive.add(folder, "./lmc")
+    return path
+
+
+@pytest.mark.parametrize("separator", [" ", ",", "\t"])
+@pytest.mark.parametrize("kind", ["folder", "c.zip", "c.tar", "c.tar.gz", "c.tgz"])
+def test_files_without_names_hold_time_value_and_error(tmp_path, separator, kind):
+    folder = tmp_path / "stars"
+    folder.mkdir()
+    rows = {"a": [[1.5, 18.1, 0.1], [2.5, 18.2, 0.2]], "b": [[3.5, 17.0, 0.1]]}
+    for name, points in rows.items():
+        lines = (separator.join(map(str, point)) for point in points)
+        (folder / f"{name}.dat").write_text("\n".join(lines) + "\n")
+    if separator == ",":
+        for file in folder.iterdir():
+            file.rename(file.with_suffix(".csv"))
+    path = folder if kind == "folder" else pack(folder, tmp_path / kind)
+    assert read(path) == {name: [np.array(points).T.tolist()] for name, points in rows.items()}
+    assert open_light_curves(path).n_objects == 2
+
+
+def test_files_without_names_can_be_given_names(tmp_path):
+    (tmp_path / "a.dat").write_text("18.1 B 1.5\n17.0 V 2.5\n")
+    text = TextLayout(None, ("mag", "band", "mjd"))
+    assert read(tmp_path, Request(text=text)) == {
+        "a": [[[1.5], [18.1], [1.0]], [[2.5], [17.0], [1.0]]]
+    }
+
+
+def test_files_lie_in_folders_within_the_folder(tmp_path):
+    for name in ("1/a.csv", "2/b.csv"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("mjd,mag\n1,15\n")
+    assert list(read(tmp_path)) == ["a", "b"]
+    (tmp_path / "2" / "a.txt").write_text("mjd mag\n1 15\n")
+    with pytest.raises(CatalogError, match=r"1/a.csv and .*2/a.txt are files of one object, 'a'"):
+        read(tmp_path)
+
+
+def test_a_damaged_file_of_an_archive_is_named(tmp_path):
+    folder = tmp_path / "stars"
+    folder.mkdir()
+    (folder / "a.csv").write_text("mjd,mag\n1,15\n")
+    (folder / "b.csv").write_text("mjd,mag\n1,15,7\n")
+    path = pack(folder, tmp_path / "c.zip")
+    with pytest.raises(CatalogError, match=r"c.zip, b.csv: line 2 has 3 cells"):
+        read(path)
+    (tmp_path / "none.tar").write_bytes(b"nothing" * 200)
+    with pytest.raises(CatalogError, match="none.tar: not a readable archive"):
+        read(tmp_path / "none.tar")

@@ -2,12 +2,14 @@
 
 import csv
 import io
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, Literal
 
 import pyarrow as pa
 
+from skyfill.catalog.arrays import is_number
 from skyfill.catalog.column_info import ColumnInfo, described
 from skyfill.catalog.file_io import read_line
 from skyfill.catalog.table import schema_meta, with_facts
@@ -29,6 +31,10 @@ _TYPES = {
     **{f"{sign}int{bits}": getattr(pa, f"{sign}int{bits}")()
        for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip
+
+
+class HeaderWarning(UserWarning):
+    """The line of names of a text table looks like a row."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +159,8 @@ def _plain_header(
     above = _cells(comments[-1].lstrip("# "), delimiter) if comments else []
     if len(above) == len(names) > 1 and _has_number(names):
         names, n_lines = above, n_lines - 1
+    elif _are_values(names):
+        names, n_lines = [f"col{i}" for i in range(1, len(names) + 1)], n_lines - 1
     _check_columns(len(names))
     if not names:
         raise CatalogError("no line with column names; is it a table?")
@@ -191,6 +199,27 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 def _has_number(cells: Sequence[str]) -> bool:
     return any(cell.lstrip("+-").replace(".", "", 1).isdigit() for cell in cells)
+
+
+def _are_values(cells: Sequence[str]) -> bool:
+    """Whether a line is a row, not names: all numbers, not all whole as pandas numbers columns."""
+    return bool(cells) and all(map(is_number, cells)) and any(map(_is_decimal, cells))
+
+
+def _is_decimal(cell: str) -> bool:
+    return "." in cell and is_number(cell)
+
+
+def warn_of_numbers(path: object, names: Sequence[str]) -> None:
+    """Warn where most names are numbers with a point: the line may have been a row."""
+    if 2 * sum(map(_is_decimal, names)) > len(names):
+        listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+        warnings.warn(
+            f"{path}: the first line is taken for names of columns ({listed}); if it is a row, "
+            "name the columns (--names NAME,...)",
+            HeaderWarning,
+            stacklevel=3,
+        )
 
 
 def _delimiter(line: str) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from skyfill.catalog.arrays import normalized
 from skyfill.catalog.column_info import Role
+from skyfill.catalog.ecsv_header import ECSV_MAGIC, warn_of_numbers
 from skyfill.catalog.file_io import first_bytes, open_atomic, reading
 from skyfill.catalog.format_contract import BatchWriter, Scan, plain_scan
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
@@ -140,7 +141,10 @@ def open_scan(
     module = import_module(_MODULES[kind])
     more = [rules] if rules and kind in _UNTYPED else []
     with reading(path, module.KIND):
-        return plain_scan(path, module.KIND, module.scan(path, columns, batch_rows, *more))
+        found = plain_scan(path, module.KIND, module.scan(path, columns, batch_rows, *more))
+    if kind in _UNTYPED and not first_bytes(path).startswith(ECSV_MAGIC):
+        warn_of_numbers(path, found.schema.names)
+    return found
 
 
 def write_table(

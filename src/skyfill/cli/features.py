@@ -9,7 +9,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_values
-from skyfill.cli.terminal import note, progress_bar, write_json
+from skyfill.cli.terminal import GUESSED, mention, note, progress_bar, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog import Provenance, Table
@@ -36,7 +36,7 @@ def _column_option(name: str) -> Any:
 @shared.output()
 @click.option(
     "--set",
-    "names",
+    "chosen",
     default="macho14",
     show_default=True,
     metavar="macho14|all|NAMES",
@@ -69,6 +69,7 @@ def _column_option(name: str) -> Any:
     metavar="VALUE",
     help="A value that means no value; may be repeated.",
 )
+@shared.layout
 @shared.device
 @shared.resume
 @shared.as_json("counts")
@@ -77,16 +78,18 @@ def command(context: click.Context, /, **options: Any) -> None:
     """Compute features of LIGHTCURVES: one row per object, with units and reasons for gaps.
 
     LIGHTCURVES is a table with one row per measurement (read in bounded memory if it is sorted by
-    object), a table with one row of lists per object, or a folder with one file per object. Write
-    lightcurve.mjd for a column inside a nested one, and mag_{band} where each band has its own
-    column.
+    object), a table with one row of lists per object, or a folder or archive (zip, tar, tar.gz)
+    with one file per object. Write lightcurve.mjd for a column inside a nested one, and mag_{band}
+    where each band has its own column. In files without a line of names, give the names with
+    --names; else their columns are taken to be time, value and error.
     """
     from skyfill.catalog import Provenance
     from skyfill.lightcurve import choose_features, open_light_curves
 
     path = options["light_curves"]
-    chosen = choose_features(options["names"], every_band=options["every_band"])
+    chosen = choose_features(options["chosen"], every_band=options["every_band"])
     opened = open_light_curves(path, _request(options))
+    _mention_columns(opened, options)
     inputs = [] if path.is_dir() else [path]
     made = Provenance(shared.as_typed(context), inputs=inputs)
     totals = _write(opened, chosen, options, made)
@@ -103,7 +106,20 @@ def _request(options: dict[str, Any]) -> "Request":
         columns=CurveColumns(**{part: options[part] for part in _COLUMNS}),
         bands=tuple(word.strip() for word in order.split(",")) if order else None,
         is_flux=options["is_flux"],
+        text=shared.layout_of(options).layout,
     )
+
+
+def _mention_columns(opened: "Opened", options: dict[str, Any]) -> None:
+    """List the columns that the user did not name, and what they are taken for."""
+    columns, about = opened.layout.columns, opened.layout.about
+    kind = "fluxes" if about.is_flux else "magnitudes"
+    means = {"time": " (days)" if opened.layout.to_days == 1 else "", "value": f" ({kind})"}
+    for part in _COLUMNS:
+        if not options[part] and (name := getattr(columns, part)):
+            mention(GUESSED, f"{part}: {name}{means.get(part, '')}")
+    if len(about.bands) > 1 and not options["band_order"]:
+        mention(GUESSED, f"bands, the bluest first: {', '.join(about.bands)}")
 
 
 def _write(
@@ -117,7 +133,7 @@ def _write(
 
     empty = empty_table(opened.layout.about, chosen)
     facts: dict[str, Any] = {
-        key: str(options[key]) for key in ("names", "every_band", "clip", "sentinel")
+        key: str(options[key]) for key in ("chosen", "every_band", "clip", "sentinel")
     }
     facts |= {"request": repr(_request(options)), "inputs": _input_facts(options, provenance)}
     with progress_bar("features", "objects", opened.n_objects) as advance:
@@ -139,7 +155,7 @@ def _input_facts(options: dict[str, Any], provenance: "Provenance") -> list[Any]
     """Identify the input: by its checksum, or by the files of a folder."""
     from skyfill.scale.job_folder import identify
 
-    files = sorted(path for path in options["light_curves"].glob("*") if path.is_file())
+    files = sorted(path for path in options["light_curves"].rglob("*") if path.is_file())
     return list(provenance.checksums) or identify(files)
 
 

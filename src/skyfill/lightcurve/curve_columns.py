@@ -97,13 +97,25 @@ def find_columns(schema: pa.Schema, given: CurveColumns, *, needs_id: bool = Tru
         if name is not None:
             _check(name, known)
         found[part] = name or _guess(part, known, found)
+    if not needs_id and _have_no_names(known):
+        rest = (name for name in known if name not in found.values())
+        found |= {part: name or next(rest, None) for part, name in _in_order(found)}
     missing = [part for part in _NEEDED if found[part] is None and (needs_id or part != "id")]
     if missing:
         raise CatalogError(
-            f"no column seems to hold the {missing[0]}; name it (--{missing[0]} COLUMN): "
-            f"{nearest(missing[0], known)}"
+            f"no column seems to hold the {missing[0]}; name it (--{missing[0]} COLUMN; in files "
+            f"without a line of names --names NAME,...): {nearest(missing[0], known)}"
         )
     return CurveColumns(**found)
+
+
+def _have_no_names(known: _Infos) -> bool:
+    """Whether a text file had no line of names: its columns are then called col1, col2, ..."""
+    return list(known) == [f"col{i}" for i in range(1, len(known) + 1)]
+
+
+def _in_order(found: _Found) -> list[tuple[str, str | None]]:
+    return [(part, found[part]) for part in ("time", "value", "error")]
 
 
 def leaves(schema: pa.Schema) -> dict[str, ColumnInfo]:

@@ -1,6 +1,7 @@
 """Light curves from files, in parts of bounded size that hold complete objects."""
 
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,12 @@ from skyfill.lightcurve.collection import About, LightCurves, concatenate
 from skyfill.lightcurve.curve import IntArray
 from skyfill.lightcurve.curve_columns import distinct, leaf, outer, refuse_nulls
 from skyfill.lightcurve.layout import Layout, Request, find_layout, to_curves
+from skyfill.lightcurve.object_files import (
+    files_in_batches,
+    has_object_files,
+    list_objects,
+    object_name,
+)
 
 # Measurements read at once, about 5 MB.
 BATCH_ROWS = 1 << 17
@@ -45,7 +52,7 @@ class Opened:
 
 
 def open_light_curves(path: str | Path, request: Request | None = None) -> Opened:
-    r"""Open a file, or a folder with one file per object, to read its light curves in parts.
+    r"""Open a file, or a folder or archive with a file per object, to read its curves in parts.
 
     A file with one row per measurement is first scanned for its bands, and to see whether the
     measurements of each object are adjacent. If so (a file sorted by object), memory is bounded;
@@ -54,7 +61,9 @@ def open_light_curves(path: str | Path, request: Request | None = None) -> Opene
     Parameters
     ----------
     path : str or path
-        Any format that `read_table` reads. In a folder each file is an object of that name.
+        Any format that `read_table` reads. In a folder or archive (zip, tar, tar.gz) each file is
+        an object of that name; where files have no line of names, the columns are taken to be
+        time, value and error.
     request : Request, optional
         Names of columns and order of bands that cannot be guessed.
 
@@ -68,18 +77,18 @@ def open_light_curves(path: str | Path, request: Request | None = None) -> Opene
     (2, [['a'], ['b']])
     """
     path, request = Path(path), request or Request()
-    if path.is_dir():
-        return _open_folder(path, request)
-    layout = find_layout(open_scan(path).schema, request)
+    if has_object_files(path):
+        return _open_files(path, request)
+    layout = find_layout(open_scan(path, rules=Schema((), request.text)).schema, request)
     layout = find_layout(open_scan(path, rules=_text_rules(layout)).schema, request)
     with naming(path):
         return (_open_lists if layout.has_lists else _open_long)(path, layout, request)
 
 
 def _text_rules(layout: Layout) -> Schema:
-    """State that the names of objects in a plain text file stay as they are written."""
+    """State how a plain text file is written, and that names of objects stay as they are."""
     used = [f"{layout.columns.id}=identifier"] if layout.columns.id else []
-    return Schema.from_options(roles=used)
+    return Schema.from_options(roles=used) + Schema((), layout.text)
 
 
 def _open_lists(path: Path, layout: Layout, request: Request) -> Opened:
@@ -100,7 +109,8 @@ def _read_lists(path: Path, layout: Layout) -> Iterator[LightCurves]:
 
 def _all_bands(path: Path, layout: Layout) -> set[str]:
     name = str(layout.columns.band)
-    batches = read_batches(path, columns=[outer(name, layout.names)])
+    columns, rules = [outer(name, layout.names)], _text_rules(layout)
+    batches = read_batches(path, columns=columns, rules=rules)
     return {band for batch in batches for band in distinct(leaf(batch, name), name)}
 
 
@@ -140,36 +150,53 @@ def _read_grouped(path: Path, layout: Layout) -> Iterator[LightCurves]:
 def _read_scattered(path: Path, layout: Layout) -> Iterator[LightCurves]:
     with naming(path):
         used = [layout.columns.id] if layout.columns.id else []
-        table = read_table(path, columns=layout.needed, identifiers=used)
+        rules = Schema((), layout.text)
+        table = read_table(path, columns=layout.needed, schema=rules, identifiers=used)
         curves = to_curves(table.arrow, layout)
     for start in range(0, len(curves), BATCH_OBJECTS):
         yield curves.part(start, start + BATCH_OBJECTS)
 
 
-def _open_folder(folder: Path, request: Request) -> Opened:
+def _open_files(path: Path, request: Request) -> Opened:
+    """Open a folder or an archive of files, one for each object."""
     if request.columns.id is not None:
-        raise CatalogError(f"{folder}: in a folder each file is an object; leave out the id column")
-    files = sorted(f for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
-    if not files:
-        raise CatalogError(f"{folder}: the folder holds no file")
-    layout = find_layout(open_scan(files[0]).schema, request, needs_id=False)
+        raise CatalogError(f"{path}: each file in it is an object; leave out the id column")
+    names = list_objects(path)
+    with closing(files_in_batches(path, 1)) as batches:
+        (first,) = next(batches)
+        with _as_member(path, first):
+            schema = open_scan(first, rules=Schema((), request.text)).schema
+    layout = find_layout(schema, request, needs_id=False)
     about = replace(layout.about, id_name="id", id_info=About().id_info)
     layout = replace(layout, columns=replace(layout.columns, id=None), about=about)
     if not layout.about.bands:
+        files = (file for batch in files_in_batches(path, BATCH_OBJECTS) for file in batch)
         bands = {band for file in files for band in _all_bands(file, layout)}
         layout = layout.with_bands(bands, request.bands)
-    return Opened(layout, len(files), _read_folder(files, layout))
+    return Opened(layout, len(names), _read_files(path, layout))
 
 
-def _read_folder(files: list[Path], layout: Layout) -> Iterator[LightCurves]:
-    columns = layout.needed
-    for start in range(0, len(files), BATCH_OBJECTS):
+def _read_files(path: Path, layout: Layout) -> Iterator[LightCurves]:
+    rules = _text_rules(layout)
+    for files in files_in_batches(path, BATCH_OBJECTS):
         parts = []
-        for file in files[start : start + BATCH_OBJECTS]:
-            rows = read_table(file, columns=columns).arrow
-            with naming(file):
-                parts.append(_one_object(rows, layout, object_name(file)))
+        for file in files:
+            with _as_member(path, file):
+                rows = read_table(file, columns=layout.needed, schema=rules).arrow
+                with naming(file):
+                    parts.append(_one_object(rows, layout, object_name(file)))
         yield concatenate(parts)
+
+
+@contextmanager
+def _as_member(path: Path, file: Path) -> Iterator[None]:
+    """Name a file of an archive by archive and file, not by where it was unpacked."""
+    try:
+        yield
+    except CatalogError as error:
+        if path.is_dir():
+            raise
+        raise CatalogError(str(error).replace(str(file), f"{path}, {file.name}")) from None
 
 
 def _one_object(rows: pa.Table, layout: Layout, name: str) -> LightCurves:
@@ -178,17 +205,6 @@ def _one_object(rows: pa.Table, layout: Layout, name: str) -> LightCurves:
         start = np.zeros(len(layout.about.bands) + 1, np.int64)
         return LightCurves(pa.array([name]), start, empty, empty, empty, layout.about)
     return to_curves(rows, layout, pa.array([name] * len(rows)))
-
-
-def object_name(file: Path) -> str:
-    """Name the object of a file after the file, without the extension.
-
-    Examples
-    --------
-    >>> object_name(Path("1.3442.172.csv.gz"))
-    '1.3442.172'
-    """
-    return Path(file.name.removesuffix(".gz")).stem
 
 
 class _Contents(NamedTuple):

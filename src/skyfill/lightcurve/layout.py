@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from skyfill.catalog import ColumnInfo, Table
 from skyfill.catalog.arrays import plain_type, to_numbers
+from skyfill.catalog.schema import Layout as TextLayout
 from skyfill.catalog.units import unit_factor
 from skyfill.lightcurve.collection import (
     About,
@@ -54,11 +55,14 @@ class Request:
         Order of the bands; other bands are left out.
     is_flux : bool, optional
         Whether the values are fluxes; by default their UCD or name decides.
+    text : skyfill.catalog.schema.Layout
+        Separator and names of columns of plain text files.
     """
 
     columns: CurveColumns = CurveColumns()
     bands: tuple[str, ...] | None = None
     is_flux: bool | None = None
+    text: TextLayout = TextLayout()
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class Layout:
         All columns of the file.
     about : About
         Where a column names the bands, they are empty until the data have been read.
+    text : skyfill.catalog.schema.Layout
+        As in the request.
     """
 
     columns: CurveColumns
@@ -84,6 +90,7 @@ class Layout:
     to_days: float
     names: tuple[str, ...]
     about: About
+    text: TextLayout = TextLayout()
 
     def with_bands(self, found: Iterable[str], wanted: tuple[str, ...] | None) -> "Layout":
         """Set the bands found in the data, in order."""
@@ -127,6 +134,7 @@ def find_layout(schema: pa.Schema, request: Request, *, needs_id: bool = True) -
         layout,
         has_lists=is_list(leaf_type(schema, value)),
         to_days=_to_days(time, known[time]),
+        text=request.text,
         about=replace(_about(schema, columns, value, is_flux=request.is_flux), bands=bands),
     )
 
