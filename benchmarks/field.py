@@ -5,8 +5,9 @@
 The simulated training set (1833 objects) teaches; a simulated field of 20,000, of which some 25 are
 quasars, judges. Twelve magnitudes, no light curves. Each way of giving probabilities is scored:
 skyfill as trained; with shares of the classes estimated from the field, by profiles of held-out
-objects and by EM; with the true shares; and scikit-learn's boosting and forest on gaps, as they are
-and with the same corrections. "stated" is the purity that the probabilities promise.
+objects (from objects whose gaps are like those of the training set, or from all) and by EM; with
+the true shares; and scikit-learn's boosting and forest on gaps, as they are and with the same
+corrections. "stated" is the purity that the probabilities promise.
 """
 
 import argparse
@@ -52,10 +53,13 @@ def scores(P, y, classes):
     ]
 
 
-def corrected(name, P, shares, profiles, true):
+def corrected(name, P, shares, profiles, true, known):
     """The ways to correct probabilities for the shares of the field."""
     return {
         name: P,
+        f"{name}, shares of known gaps": shift_prior(
+            P, shares, estimate_shares(P, shares, profiles, known).shares
+        ),
         f"{name}, shares by profiles": shift_prior(
             P, shares, estimate_shares(P, shares, profiles).shares
         ),
@@ -74,8 +78,14 @@ def ways(seed, options):
     scorer, y = model.scorer, np.array(field.column("class").to_pylist())
     classes = np.array(scorer.classes)
     true = np.maximum([(y == name).mean() for name in classes], 1e-6)
-    P = scorer.probabilities(cells_of(model, field)[0])
-    found = corrected("skyfill", P, scorer.shares, scorer.profiles, true)
+    cells = cells_of(model, field)[0]
+    P, known = scorer.probabilities(cells, n_draws=0), scorer.known(cells)
+    found = corrected("skyfill", P, scorer.shares, scorer.profiles, true, known)
+    shares = estimate_shares(P, scorer.shares, scorer.profiles, known).shares
+    drawn = scorer.probabilities(cells)
+    found["skyfill, draws of new gaps, shares of known gaps"] = shift_prior(
+        drawn, scorer.shares, shares
+    )
     X, new = training.numbers(*BANDS), field.numbers(*BANDS)
     labels = np.array(training.column("class").to_pylist())
     codes = np.searchsorted(classes, labels)
@@ -87,7 +97,7 @@ def ways(seed, options):
         P = np.maximum(rival.fit(X, labels).predict_proba(new), 1e-6)
         P /= P.sum(axis=1, keepdims=True)
         shares = np.bincount(codes) / len(codes)
-        found |= corrected(name, P, shares, find_profiles(held_out, codes), true)
+        found |= corrected(name, P, shares, find_profiles(held_out, codes), true, known)
     return found, y, classes
 
 

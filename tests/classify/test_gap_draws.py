@@ -54,6 +54,23 @@ def test_rows_with_the_gaps_of_the_training_set_are_classified_as_without_draws(
     assert np.array_equal(scorer.score(X).probabilities[known], plain[known])
 
 
+def test_shares_of_a_field_come_from_rows_with_known_gaps():
+    X, y = pairs(900, 4)
+    X[np.random.default_rng(0).random(900) < 0.3, 1] = np.nan
+    classifier = quick("both", prior="estimate").fit(X, y)
+    X, y = pairs(3000, 5)
+    rare = (y == "A") | (np.arange(3000) % 20 == 0)
+    X, y = X[rare], y[rare]
+    X[::2, 0] = np.nan
+    # Without the key column, what is left of A is made to look like B.
+    X[::2, 1] += 3.0
+    mean = classifier.predict_proba(X[1::2])[:, 1].mean()
+    P = classifier.predict_proba(X)
+    assert P[1::2, 1].mean() == pytest.approx(mean, abs=0.01)
+    assert mean == pytest.approx((y == "B").mean(), abs=0.03)
+    assert not classifier.scorer_.known(X)[::2].any()
+
+
 def test_the_entropy_is_that_of_the_averaged_probabilities(complete, field):
     scorer, X = complete.scorer_, field[0][:50]
     found = scorer.score(X, rng=2)

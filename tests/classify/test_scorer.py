@@ -220,6 +220,18 @@ def test_rows_that_no_mixture_explains_are_a_misfit_and_widen_the_intervals():
     assert (outside.shares > 0).all()
 
 
+def test_rows_with_unknown_gaps_do_not_count_for_the_shares_if_there_are_enough_others():
+    profiles = Profiles(np.array([[0.8, 0.2], [0.3, 0.7]]), np.full((2, 2), 1e-4))
+    P = np.repeat([[0.4, 0.6], [0.8, 0.2]], [200, 800], axis=0)
+    old, known = np.array([0.5, 0.5]), np.arange(1000) < 200
+    found = estimate_shares(P, old, profiles, known)
+    assert found.shares == pytest.approx([0.2, 0.8], abs=2e-3)
+    assert found.used == 0.2
+    few = estimate_shares(P, old, profiles, np.arange(1000) < 99)
+    np.testing.assert_array_equal(few.shares, estimate_shares(P, old, profiles).shares)
+    assert few.used == 1
+
+
 def test_a_class_with_one_object_has_no_profile_and_shares_come_by_em():
     assert find_profiles(np.full((3, 2), 0.5), np.array([0, 0, 1])) is None
     P = np.repeat([[0.95, 0.05], [0.05, 0.95]], [90, 10], axis=0)

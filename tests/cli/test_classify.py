@@ -154,7 +154,8 @@ def test_a_prior_of_the_field_is_given_or_estimated(folder, model):
     plain = read_table(folder / "p.out.parquet").numbers("p_LPV")
     assert run(*words, "--prior", "LPV=0.001,RRL=0.999").exit_code == 0
     assert (read_table(folder / "p.out.parquet").numbers("p_LPV") < plain).all()
-    said = run(*words, "--prior", "estimate")
+    said = run(*words, "--prior", "estimate", "--json")
+    assert sum(json.loads(said.stdout)["prior"].values()) == pytest.approx(1)
     words = r"estimated shares \(5 to 95 %\): LPV 0\.\d+ \(0\.\d+ to 0\.\d+\)"
     assert re.search(words, said.stderr)
     found = estimate_field_prior(model, open_source(folder / "p.parquet"))

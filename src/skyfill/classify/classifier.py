@@ -60,7 +60,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Weight of each class; the probabilities then refer to the weighted shares.
     prior : dict or array of shape (classes,), "estimate", or None
         Shares of the classes in the field, where they are not those of the training set;
-        "estimate" finds them from the rows to classify (Saerens et al. 2002).
+        "estimate" finds them from the rows to classify (`estimate_shares`).
     calibrate : bool
         Calibrate on out-of-fold probabilities.
     n_draws : int or "auto"
@@ -199,10 +199,10 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         P = self.scorer_.probabilities(cells, n_draws=self.n_draws)
         if not isinstance(self.prior, str):
             return P
-        # The profiles are those of probabilities without draws.
-        plain = self.scorer_.probabilities(cells, n_draws=0)
-        shares, profiles = self.scorer_.shares, self.scorer_.profiles
-        return shift_prior(P, shares, estimate_shares(plain, shares, profiles).shares)
+        scorer = self.scorer_
+        plain, known = scorer.probabilities(cells, n_draws=0), scorer.known(cells)
+        found = estimate_shares(plain, scorer.shares, scorer.profiles, known)
+        return shift_prior(P, scorer.shares, found.shares)
 
     def predict(self, X: Any, **known: Any) -> NDArray[Any]:
         """Return the most probable class of each row; takes `lower`, `upper` and `errors`."""

@@ -16,6 +16,8 @@ MAX_STEPS, TOLERANCE = 1000, 1e-7
 N_CHAINS, N_STEPS, LEVELS = 200, 2000, (0.05, 0.95)
 # The least standard error of a mean: profiles of few objects are less certain than they look.
 LEAST_ERROR = 1e-4
+# Rows with gaps like those of the training set, below which the shares come from all rows.
+LEAST_KNOWN = 100
 # From this many standard errors on, the rows are no mixture of the training set's classes.
 NOTABLE_MISFIT = 3.0
 
@@ -32,16 +34,18 @@ class Profiles(NamedTuple):
 
 
 class FieldShares(NamedTuple):
-    """Estimated shares of the classes, the 5 % and 95 % limits, and the misfit.
+    """Estimated shares of the classes, the 5 % and 95 % limits, the misfit, and the rows used.
 
     The misfit, in standard errors, says how far the mean probabilities are from those of any
     mixture of the training set's classes: above 3, objects of a class do not look alike in both.
+    `used` is the share of the rows that the estimate rests on.
     """
 
     shares: Array
     low: Array
     high: Array
     misfit: float
+    used: float = 1.0
 
 
 def shift_prior(P: Array, old: Array, new: Array) -> Array:
@@ -170,8 +174,25 @@ def _normal(weights: Array) -> Array:
     return np.asarray(weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-300))
 
 
-def estimate_shares(P: Array, old: Array, profiles: Profiles | None) -> FieldShares:
-    """Estimate shares by the best way that a classifier allows: with its profiles, or by EM."""
+def estimate_shares(
+    P: Array, old: Array, profiles: Profiles | None, known: NDArray[np.bool_] | None = None
+) -> FieldShares:
+    """Estimate shares by the best way that a classifier allows: with its profiles, or by EM.
+
+    Parameters
+    ----------
+    P : array of shape (n, classes)
+        Probabilities for the new rows, under the shares `old` and without draws of the gaps.
+    old : array of shape (classes,)
+    profiles : Profiles, optional
+    known : bool array of shape (n,), optional
+        Rows with gaps as training objects have them. The shares among these are taken for all:
+        of the others no profile is known, and their probabilities may be off by any amount. With
+        fewer than 100 such rows all are used.
+    """
+    if known is not None and known.sum() >= LEAST_KNOWN:
+        found = estimate_shares(P[known], old, profiles)
+        return found._replace(used=float(known.mean()))
     if len(P) and profiles is not None:
         return match_profiles(P, profiles)
     shares, unknown = estimate_prior(P, old), np.full(len(old), np.nan)

@@ -152,6 +152,11 @@ class Scorer:
         share = self._weigh_gaps(cells, P, n_draws, average, np.random.default_rng(rng))
         return Scores(P, entropy_bits(P), share, self.rule.flag(unusual), unusual)
 
+    def known(self, X: ArrayLike | Cells) -> NDArray[np.bool_]:
+        """Mark the rows with gaps like those of training objects; all where these are not known."""
+        values = self._cells(X).values
+        return np.ones(len(values), bool) if self.gaps is None else ~self.gaps.unlike(values)
+
     def _weigh_gaps(
         self, cells: Cells, P: Array, n_draws: int, average: Draws, rng: np.random.Generator
     ) -> Array:

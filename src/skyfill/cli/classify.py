@@ -76,7 +76,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         lambda table: classify_associations(job.model, table, work),
         lambda table: _count(table, prefix),
     )
-    _report(done, job.model, options)
+    _report(done, job.model, work.prior, options)
 
 
 def _count(table: Table, prefix: str) -> Mapping[str, int]:
@@ -89,7 +89,9 @@ def _count(table: Table, prefix: str) -> Mapping[str, int]:
     return counts
 
 
-def _report(done: Done, model: Model, options: dict[str, Any]) -> None:
+def _report(
+    done: Done, model: Model, prior: tuple[float, ...] | None, options: dict[str, Any]
+) -> None:
     from skyfill.model.results import TRAINED_ON
 
     outliers, known = done.counts.get("outliers", 0), done.counts.get(TRAINED_ON, 0)
@@ -103,6 +105,7 @@ def _report(done: Done, model: Model, options: dict[str, Any]) -> None:
     found = {name: done.counts.get(f"class.{name}", 0) for name in classes}
     if options["as_json"]:
         facts = {"rows": done.rows, "classes": found, "outliers": outliers, "trained_on": known}
+        facts["prior"] = None if prior is None else dict(zip(classes, prior, strict=True))
         write_json({**facts, "draws": options["draws"], "model": model.identifier})
     words = ", ".join(f"{count} {name}" for name, count in found.items() if count)
     note(
@@ -133,6 +136,11 @@ def _prior(job: Application) -> tuple[float, ...] | None:
         for name, share, low, high in zip(scorer.classes, *found[:3], strict=True)
     ]
     note("estimated shares (5 to 95 %): " + ", ".join(words))
+    if found.used < 1:
+        note(
+            f"from {100 * found.used:.3g} % of the rows, whose gaps are like those of the "
+            "training set; the others are taken to have the same shares"
+        )
     if found.misfit > NOTABLE_MISFIT:
         warn(
             f"{job.options['catalog']}: its objects are no mixture of the training set's classes "

@@ -199,19 +199,21 @@ def _load(path: str, identifier: str) -> Model:
 def estimate_field_prior(model: Model, source: Source, rules: Schema | None = None) -> FieldShares:
     """Estimate the class shares of a catalogue, in the order of the model's classes.
 
-    From the first 200,000 rows, by the profiles of the classes (`match_profiles`); by EM (Saerens
-    et al. 2002) for models without these.
+    From the first 200,000 rows, as far as their gaps are like those of the training set, by the
+    profiles of the classes (`match_profiles`); by EM (Saerens et al. 2002) for models without them.
     """
-    scorer, rules, found = scorer_of(model), rules or Schema(), []
+    scorer, rules = scorer_of(model), rules or Schema()
+    found, known = [np.empty((0, len(scorer.classes)))], [np.empty(0, bool)]
     model = overridden(model, rules)
     plain = replace(scorer, prior=scorer.shares)
     for table in source.tables():
-        # The profiles are those of probabilities without draws.
-        found.append(plain.probabilities(cells_of(model, rules.apply(table))[0], n_draws=0))
+        cells = cells_of(model, rules.apply(table))[0]
+        found.append(plain.probabilities(cells, n_draws=0))
+        known.append(scorer.known(cells))
         if sum(map(len, found)) >= PRIOR_ROWS:
             break
-    P = np.concatenate([np.empty((0, len(scorer.classes))), *found])
-    return estimate_shares(P, scorer.shares, scorer.profiles)
+    P = np.concatenate(found)
+    return estimate_shares(P, scorer.shares, scorer.profiles, np.concatenate(known))
 
 
 def _hats_output(task: ModelTask, catalog: str | Path, output: str | Path) -> HatsOutput:
