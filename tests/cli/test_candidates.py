@@ -230,6 +230,34 @@ def test_other_formats_keep_values_and_metadata(run, folder, tmp_path, name):
         assert field.ucd == "src.class"
 
 
+def test_publish_describes_what_names_and_units_say_and_lists_the_rest(run, tmp_path):
+    names = "star_id,gaia_ra,gaia_dec,Jmag,e_Jmag,l_Jmag,[4.5],n,class"
+    (tmp_path / "t.csv").write_text(f"{names}\na,80.1,-69.2,14.1,0.1,15.0,13.2,7,RRL\n")
+    declared = "columns.n.description='Number of epochs'"
+    words = ("publish", tmp_path / "t.csv", "--declare", "columns.'[4.5]'.unit='mag'", "--json")
+    done = run(*words, "-o", tmp_path / "o.parquet")
+    facts = json.loads(done.stdout)
+    assert facts["undescribed"] == ["n"]
+    assert "no description is known of n; declare it" in facts["input"]["warned"][0]
+    assert "e_Jmag: Error of Jmag" in facts["input"]["guessed"]
+    table = read_table(tmp_path / "o.parquet")
+    ucds = {name: table.info(name).ucd for name in table.names}
+    assert ucds == {
+        "star_id": "meta.id",
+        "gaia_ra": "pos.eq.ra;meta.main",
+        "gaia_dec": "pos.eq.dec;meta.main",
+        "Jmag": "phot.mag;em.IR.J",
+        "e_Jmag": "stat.error;phot.mag;em.IR.J",
+        "l_Jmag": "stat.min;phot.mag;em.IR.J",
+        "[4.5]": "phot.mag;em.IR.4-8um",
+        "n": None,
+        "class": "src.class",
+    }
+    done = run(*words, "--declare", declared, "-o", tmp_path / "o.parquet")
+    assert json.loads(done.stdout)["input"]["warned"] == []
+    assert read_table(tmp_path / "o.parquet").info("n").description == "Number of epochs"
+
+
 def test_publish_fills_in_what_a_csv_has_lost(run, tmp_path):
     (tmp_path / "plain.csv").write_text("id,class,p_QSO,entropy\na,QSO,0.9,0.4\nb,RRL,0.1,\n")
     assert run("publish", tmp_path / "plain.csv", "-o", tmp_path / "out.parquet").exit_code == 0

@@ -34,7 +34,7 @@ def test_list_names_every_table(offline):
 
 
 def test_list_is_json_for_programs(offline):
-    rows = json.loads(run("list", "--json").stdout)
+    rows = json.loads(run("list", "--json").stdout)["datasets"]
     assert [row["name"] for row in rows] == list(DATASETS)
     by_name = {row["name"]: row for row in rows}
     assert by_name["eros"]["files"] == ["eros1/train.csv", "eros1/test.csv"]

@@ -1,13 +1,12 @@
 """`skyfill data`: list and fetch public tables, write a simulated field."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from skyfill.cli import options
-from skyfill.cli.terminal import echo, note
+from skyfill.cli.terminal import echo, note, write_json
 
 
 @click.group(
@@ -28,7 +27,7 @@ def list_datasets(as_json: bool) -> None:
         for name, (_, line) in DATASETS.items()
     ]
     if as_json:
-        echo(json.dumps(rows, indent=2))
+        write_json({"datasets": rows})
         return
     width = max(len(name) for name in DATASETS)
     for row in rows:

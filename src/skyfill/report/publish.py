@@ -13,25 +13,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfill.catalog.column_info import ColumnInfo, Role, described
+from skyfill.catalog.column_info import ColumnInfo
 from skyfill.catalog.file_io import checked_target, open_atomic, writing
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance, read_provenance
+from skyfill.catalog.schema import Schema
 from skyfill.catalog.table import Table, schema_meta
 from skyfill.catalog.table_files import open_scan, open_writer
 from skyfill.errors import CatalogError
-from skyfill.model.results import CLASS, candidate_infos, result_info
+from skyfill.model.results import CLASS
+from skyfill.report.column_meanings import with_meanings
 
 WIDTH = 80
 SUMMARY = "File Summary"
 # Cells of a text file that spreadsheets would run.
 FORMULA = r"^([=@\t\r]|[+-][^0-9.])"
-# UCDs of columns that have none, by role.
-UCDS = {
-    Role.IDENTIFIER: "meta.id",
-    Role.REASON: "meta.code",
-    Role.LABEL: "src.class",
-    Role.ERROR: "stat.error",
-}
 
 
 @dataclass(frozen=True)
@@ -46,12 +41,17 @@ class Notes:
 
 @dataclass
 class Tally:
-    """Counts of a table that is read in batches."""
+    """Counts of a table that is read in batches, and what is not known of its columns.
+
+    `guessed` are descriptions by column, from the names of columns; `unknown` columns have none.
+    """
 
     rows: int = 0
     gaps: Counter[str] = field(default_factory=Counter)
     formulas: Counter[str] = field(default_factory=Counter)
     classes: Counter[str] = field(default_factory=Counter)
+    guessed: dict[str, str] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count a batch."""
@@ -66,40 +66,13 @@ class Tally:
                 self.classes[str(pair["values"])] += pair["counts"]
 
 
-def describe(schema: pa.Schema) -> pa.Schema:
-    """Give columns that have no description or UCD what is known about them.
-
-    Examples
-    --------
-    >>> schema = describe(pa.schema([("p_QSO", pa.float64()), ("J", pa.float64())]))
-    >>> schema.field("p_QSO").metadata[b"description"]
-    b'Probability of class QSO'
-    """
-    for place, column in enumerate(schema):
-        info = ColumnInfo.from_metadata(column.metadata)
-        schema = schema.set(place, described(column, _completed(column.name, info)))
-    return schema
-
-
-def _completed(name: str, info: ColumnInfo) -> ColumnInfo:
-    known = result_info(name) or candidate_infos().get(name, ColumnInfo())
-    if info.role is Role.REASON and info.of:
-        known = ColumnInfo(description=f"Why {info.of} is missing")
-    return ColumnInfo(
-        info.unit or known.unit,
-        info.ucd or known.ucd or UCDS.get(info.role),
-        info.description or known.description,
-        info.role if info.role is not Role.OTHER else known.role,
-        info.of,
-    )
-
-
 def publish(
     source: str | Path,
     target: str | Path,
     *,
     notes: Notes | None = None,
     provenance: Provenance | None = None,
+    rules: Schema | None = None,
 ) -> tuple[Path, Tally]:
     """Write a table with full metadata, and its ReadMe; bounded memory for any size.
 
@@ -111,6 +84,8 @@ def publish(
         Title, authors, license, citation.
     provenance : Provenance, optional
         How the target is made; that of the source stays in the ReadMe and in the metadata.
+    rules : Schema, optional
+        What is declared about the columns.
 
     Returns
     -------
@@ -128,8 +103,12 @@ def publish(
     ('quasars_ReadMe.txt', {'QSO': 1})
     """
     target, notes = Path(target), notes or Notes()
-    scan = open_scan(source)
-    schema, tally = describe(scan.schema), Tally()
+    rules = rules or Schema()
+    scan = open_scan(source, rules=rules)
+    empty = Table(scan.schema.empty_table())
+    rules.check(empty.names)
+    schema, guessed, unknown = with_meanings(rules.apply(empty).arrow.schema)
+    tally = Tally(guessed=guessed, unknown=unknown)
     meta = schema_meta(schema)
     facts = {"title": notes.title, "source_provenance": meta.get(PROVENANCE_KEY, "")}
     facts |= {key: value for key, value in vars(notes).items() if value}
@@ -149,8 +128,9 @@ def publish(
             target, schema, provenance=provenance, once_complete=write_readme
         ) as writer:
             for batch in scan.batches:
-                tally.add(batch)
-                writer.write(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+                for part in rules.apply(Table(pa.Table.from_batches([batch]))).arrow.to_batches():
+                    tally.add(part)
+                    writer.write(pa.RecordBatch.from_arrays(part.columns, schema=schema))
     return readme, tally
 
 

@@ -20,7 +20,7 @@ CITATION = (
     "Simulated by skyfill after the surveys of Pichara & Protopapas (2013), ApJ 777, 83; "
     "no telescope was involved"
 )
-_UCDS = ("U", "B", "V", "R", "I", "IR.J", "IR.H", "IR.K") + ("IR.3-4um",) * 2 + ("IR.4-8um",) * 2
+_UCDS = ("U", "B", "V", "R", "I", "IR.J", "IR.H", "IR.K") + ("IR.3-4um",) + ("IR.4-8um",) * 3
 _WORDS = pa.array([None, Reason.UNDETECTED, Reason.UNCOVERED, Reason.REJECTED], pa.string())
 _IDENTIFIER = ColumnInfo(ucd="meta.id;meta.main", role=Role.IDENTIFIER)
 _POSITION = {
