@@ -290,6 +290,10 @@ def limited(columns, *lines):
          [5.1, None, None], [None, "undetected", None], [None, 4.0, None]),
         ({"V": ["17.2", "> 20.5", "<9"]}, ['columns.V = {limits = "signs", unit = "mag"}'],
          [17.2, None, None], [None, "undetected", "rejected"], [None, 20.5, None]),
+        ({"l_S": [None, "<", None], "S": [5.1, 4.0, None]}, ['columns.S.limits = "flag"'],
+         [5.1, None, None], [None, "undetected", None], [None, 4.0, None]),
+        ({"V_flag": ["", ">"], "V": [17.2, 20.5]}, ['columns.V = {limits = "flag", unit = "mag"}'],
+         [17.2, None], [None, "undetected"], [None, 20.5]),
         ({"S": [5.1, -4.0]}, ['columns.S.limits = "negative"'],
          [5.1, None], [None, "undetected"], [None, 4.0]),
         ({"e_W3": [0.1, None, 0.2], "W3": [9.1, 12.0, None]}, ['columns.W3.limits = "no error"'],
@@ -307,7 +311,7 @@ def test_limits_are_read_as_people_write_them(columns, lines, values, reasons, l
 def test_a_limit_of_a_magnitude_must_be_declared_as_one():
     with pytest.raises(CatalogError, match="row 2: '>20' is a limit of a magnitude; declare"):
         limited({"V": ["17", ">20"]}, 'columns.V.limits = "signs"')
-    with pytest.raises(CatalogError, match="limits must be one of 'signs', 'negative', 'no error'"):
+    with pytest.raises(CatalogError, match="limits must be one of 'signs', 'flag', 'negative'"):
         limited({"V": [17.0]}, 'columns.V.limits = "below"')
 
 
@@ -423,3 +427,18 @@ def test_light_curves_without_names_are_read_from_an_archive(tmp_path):
         "error: col3",
     ]
     assert read_table(tmp_path / "f.parquet").numbers("mean") == pytest.approx(17, abs=0.1)
+
+
+def test_limits_that_another_column_marks_are_warned_about_and_proposed(tmp_path):
+    columns = {name: values.round(3) for name, values in magnitudes(60).items()}
+    signs = np.where(columns["J"] > 17.5, ">", "")
+    write_table(Table.from_columns({**columns, "l_J": signs}), tmp_path / "t.parquet")
+    words = ("train", tmp_path / "t.parquet", "--features", "G,J", *QUICK, "--json")
+    (warning,) = said(run(*words, "-o", tmp_path / "m.skyfill"))["warned"]
+    n_limits = (signs == ">").sum()
+    assert warning.startswith(f"J: l_J marks {n_limits} values as limits, which are used as values")
+    assert 'columns.J.limits = "flag"' in run("inspect", tmp_path / "t.parquet").stdout
+    declared = ("--declare", 'columns.J={limits="flag", unit="mag"}')
+    done = run(*words, *declared, "-o", tmp_path / "m.skyfill")
+    assert said(done)["warned"] == []
+    assert json.loads(done.stdout)["cells"]["limited"] == n_limits

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from skyfill.catalog.column_info import ColumnInfo, Role
 from skyfill.catalog.column_summary import ColumnSummary, summarize_column
-from skyfill.catalog.limit_rules import LIMITS
+from skyfill.catalog.limit_rules import LIMITS, flag_column
 from skyfill.catalog.roles import Guess, guess_roles, with_guessed_roles
 from skyfill.catalog.schema import Schema, fact_line, sentinel_line
 from skyfill.catalog.sentinels import Sentinel, Suspect, find_suspects, is_limit
@@ -39,6 +39,8 @@ class ColumnReport:
     n_without_error : int
         Values beside which the column of their errors is empty, though it has others: limits, by
         the custom of 2MASS and AllWISE.
+    flag : tuple of str and int, optional
+        The column beside it that marks limits with signs, and how many.
     """
 
     name: str
@@ -48,6 +50,7 @@ class ColumnReport:
     summary: ColumnSummary
     suspects: tuple[Suspect, ...]
     n_without_error: int = 0
+    flag: tuple[str, int] | None = None
 
     @property
     def missing_percent(self) -> float:
@@ -68,6 +71,8 @@ class ColumnReport:
         lines = [sentinel_line(self.name, plain)] if plain else []
         if len(plain) < len(values):
             lines.append(fact_line(self.name, LIMITS, "signs"))
+        elif self.flag:
+            lines.append(fact_line(self.name, LIMITS, "flag"))
         elif self.n_without_error:
             lines.append(fact_line(self.name, LIMITS, "no error"))
         return "\n".join(lines) or None
@@ -85,6 +90,7 @@ class ColumnReport:
             "range": self.range and [_for_json(end) for end in self.range],
             "suspects": [{**vars(s), "value": _for_json(s.value)} for s in self.suspects],
             "without_error": self.n_without_error,
+            "flagged": self.flag and {"column": self.flag[0], "count": self.flag[1]},
             "declaration": self.declaration,
         }
 
@@ -157,9 +163,21 @@ def _report(
 ) -> Inspection:
     guesses = guess_roles(table.arrow.schema)
     found = (_column(table, n, summaries[n], guesses.get(n)) for n in table.names)
-    columns = tuple(replace(each, n_without_error=bare.get(each.name, 0)) for each in found)
+    columns = tuple(
+        replace(each, n_without_error=bare.get(each.name, 0), flag=_flag(table, each, summaries))
+        for each in found
+    )
     n_rows = max((summary.n_rows for summary in summaries.values()), default=0)
     return Inspection(path, n_rows, table.meta, columns)
+
+
+def _flag(
+    table: Table, column: ColumnReport, summaries: dict[str, ColumnSummary]
+) -> tuple[str, int] | None:
+    name = flag_column(table, column.name) if column.summary.lowest else None
+    words = summaries[name].words if name else {}
+    count = sum(n for word, n in words.items() if word.strip()[:1] in ("<", ">"))
+    return (str(name), count) if count else None
 
 
 def _column(table: Table, name: str, summary: ColumnSummary, guess: Guess | None) -> ColumnReport:

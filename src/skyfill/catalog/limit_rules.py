@@ -19,6 +19,8 @@ from skyfill.errors import CatalogError
 # Facts of a schema that this file applies.
 LIMITS, DEPTH = "limits", "depth"
 _SIGNED = r"^\s*[<>]=?\s*"
+# Names of a column that marks the limits of another with signs.
+_FLAGS = ("l_{}", "{}_flag", "{}_lim", "{}_limit", "{}_l", "limit_{}")
 Found = tuple[NDArray[np.bool_], NDArray[np.float64]]
 
 
@@ -31,9 +33,9 @@ def apply_limits(table: Table, name: str, facts: Mapping[str, Any]) -> Table:
     name : str
         The column.
     facts : mapping
-        ``limits``: "signs" (``<4.0``, and ``>4.0`` for magnitudes), "negative" (a limit of its
-        size) or "no error" (a value without an error); ``depth``: the limit of undetected and
-        unmatched sources that have none.
+        ``limits``: "signs" (``<4.0``, and ``>4.0`` for magnitudes), "flag" (another column marks
+        them, see `flag_column`), "negative" (a limit of its size) or "no error" (a value without
+        an error); ``depth``: the limit of undetected and unmatched sources that have none.
 
     Examples
     --------
@@ -54,15 +56,7 @@ def _signs(table: Table, name: str) -> tuple[Table, Found]:
     if not pa.types.is_string(column.type):
         return table, _nothing(table)
     signed = _mask(pc.match_substring_regex(column, _SIGNED))
-    info = table.info(name)
-    is_magnitude = (info.ucd or "").startswith("phot.mag") or info.unit == "mag"
-    wrong = _mask(pc.match_substring_regex(column, r"^\s*" + ("<" if is_magnitude else ">")))
-    if wrong.any() and not is_magnitude:
-        row = int(np.flatnonzero(wrong)[0])
-        raise CatalogError(
-            f"column {name!r}, row {row + 1}: {column[row].as_py()!r} is a limit of a magnitude; "
-            f'declare it as one (columns.{name}.unit = "mag")'
-        )
+    wrong = _of_bright(table, name, column)
     words = pc.replace_substring_regex(column, _SIGNED, "")
     words = pc.utf8_trim_whitespace(words)
     is_number = pc.match_substring_regex(words, NUMBER_PATTERN)
@@ -75,11 +69,64 @@ def _signs(table: Table, name: str) -> tuple[Table, Found]:
             "limit such as <4.0; correct it or declare it as a sentinel"
         )
     numbers = pc.if_else(is_number, words, pa.scalar(None, pa.string())).cast(pa.float64())
-    table = table.with_column(name, numbers, info)
+    table = table.with_column(name, numbers, table.info(name))
     values = table.numbers(name)[:, 0]
     # A magnitude brighter than a limit is of a saturated source: nothing is known of it.
     values[wrong] = np.nan
     return table, (signed, values)
+
+
+def _of_bright(table: Table, name: str, signs: pa.Array) -> NDArray[np.bool_]:
+    """Select signs of magnitudes on the bright side; CatalogError where a flux has such a sign."""
+    info = table.info(name)
+    is_magnitude = (info.ucd or "").startswith("phot.mag") or info.unit == "mag"
+    wrong = _mask(pc.match_substring_regex(signs, r"^\s*" + ("<" if is_magnitude else ">")))
+    if wrong.any() and not is_magnitude:
+        row = int(np.flatnonzero(wrong)[0])
+        raise CatalogError(
+            f"column {name!r}, row {row + 1}: {signs[row].as_py()!r} is a limit of a magnitude; "
+            f'declare it as one (columns.{name}.unit = "mag")'
+        )
+    return wrong
+
+
+def flag_column(table: Table, name: str) -> str | None:
+    """Name the column whose signs or flags mark the limits of a column: by role or by name.
+
+    Examples
+    --------
+    >>> flag_column(Table.from_columns({"S": [5.1], "l_S": ["<"]}), "S")
+    'l_S'
+    """
+    own = [n for n in table.names_with(Role.LIMIT) if table.info(n).of == name]
+    own += [flag.format(name) for flag in _FLAGS]
+    return next((n for n in own if n in table.names and not _is_real(table, n)), None)
+
+
+def flagged(table: Table, flag: str) -> NDArray[np.bool_]:
+    """Select the rows in which a column of signs or flags marks a limit."""
+    column = table.column(flag).combine_chunks()
+    if pa.types.is_string(column.type):
+        return _mask(pc.match_substring_regex(column, _SIGNED))
+    return _mask(pc.not_equal(column.cast(pa.int64()), 0))
+
+
+def _flag(table: Table, name: str) -> tuple[Table, Found]:
+    flag, values = flag_column(table, name), table.numbers(name)[:, 0]
+    if flag is None:
+        raise CatalogError(
+            f'column {name!r}: limits = "flag", but no column such as l_{name} or {name}_flag '
+            f"marks them; give one the role limit (columns.COLUMN.role, columns.COLUMN.of = "
+            f"{name!r})"
+        )
+    found, column = flagged(table, flag) & ~np.isnan(values), table.column(flag).combine_chunks()
+    if pa.types.is_string(column.type):
+        values[_of_bright(table, name, column)] = np.nan
+    return table, (found, values)
+
+
+def _is_real(table: Table, name: str) -> bool:
+    return bool(pa.types.is_floating(table.column(name).type))
 
 
 def _negative(table: Table, name: str) -> tuple[Table, Found]:
@@ -106,6 +153,7 @@ def _without_error(table: Table, name: str) -> tuple[Table, Found]:
 
 RULES: dict[str, Callable[[Table, str], tuple[Table, Found]]] = {
     "signs": _signs,
+    "flag": _flag,
     "negative": _negative,
     "no error": _without_error,
 }
@@ -122,7 +170,7 @@ def _mask(flags: pa.Array) -> NDArray[np.bool_]:
 def limit_column(table: Table, name: str) -> str:
     """Name the column of the limits of a column, whether it exists or not."""
     own = (n for n in table.names_with(Role.LIMIT) if table.info(n).of == name)
-    return next(own, f"{name}_limit")
+    return next((n for n in own if not pa.types.is_string(table.column(n).type)), f"{name}_limit")
 
 
 def _with_limits(

@@ -63,6 +63,7 @@ def check_training(table: Table, names: Sequence[str], rules: Schema) -> None:
 
     for name, suspects in find_undeclared(table, names, rules).items():
         _warn_of_suspects(name, suspects)
+    _warn_of_flags(table, names, rules)
 
 
 def check_repeats(table: Table, names: Sequence[str], column: str | None) -> Groups:
@@ -109,6 +110,7 @@ def check_use(model: Model, table: Table) -> None:
 
     table = prepared(model, table)
     _mention_units(model, table)
+    _warn_of_flags(table, model.names, model.declared)
     unknown = find_unknown(model, table)
     for name, suspects in unknown.items():
         _warn_of_suspects(name, suspects)
@@ -136,9 +138,11 @@ def check_source(model: Model, source: Source, rules: Schema) -> None:
 def columns_for(table: Table, names: Sequence[str]) -> list[str]:
     """Name features and the columns that say more of them, by role or by name."""
     from skyfill.catalog import with_guessed_roles
+    from skyfill.catalog.limit_rules import flag_column
 
     known = with_guessed_roles(table)
-    return [name for name in known.names if name in names or known.info(name).of in names]
+    flags = {flag_column(table, name) for name in names}
+    return [n for n in known.names if n in names or known.info(n).of in names or n in flags]
 
 
 def _mention_units(model: Model, table: Table) -> None:
@@ -148,6 +152,18 @@ def _mention_units(model: Model, table: Table) -> None:
             mention(CONVERTED, f"{feature.name}: {own} to {feature.unit}, the unit of the model")
         elif feature.unit and not own:
             mention(GUESSED, f"{feature.name}: in {feature.unit}, the unit of the model")
+
+
+def _warn_of_flags(table: Table, names: Sequence[str], rules: Schema) -> None:
+    """Warn of limits that are marked in another column."""
+    from skyfill.catalog.schema import fact_line
+    from skyfill.model.guard import find_flagged
+
+    for name, (flag, count) in find_flagged(table, names, rules).items():
+        warn(
+            f"{name}: {flag} marks {count} values as limits, which are used as values; declare "
+            f"them, {fact_line(name, 'limits', 'flag')}"
+        )
 
 
 def _warn_of_suspects(name: str, suspects: Sequence[Suspect]) -> None:

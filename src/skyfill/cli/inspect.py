@@ -90,6 +90,8 @@ def _show(found: "Inspection") -> None:
         why = sorted({suspect.why for suspect in column.suspects})
         if column.n_without_error:
             why.append(f"{column.n_without_error} values without an error, which may be limits")
+        if column.flag:
+            why.append("{} marks {} limits".format(*column.flag))
         echo(f"{column.declaration}  # {'; '.join(why)}")
 
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from skyfill.catalog import Schema, Table
+from skyfill.catalog.limit_rules import LIMITS, flag_column, flagged
 from skyfill.catalog.sentinels import Suspect, suspects_of
 from skyfill.model.cells import features_of
 from skyfill.model.pipeline import Model
@@ -70,6 +72,25 @@ def find_undeclared(table: Table, names: Iterable[str], rules: Schema) -> dict[s
     """
     asked = [name for name in names if rules.facts(name).get("sentinels") != []]
     return suspects_of(sampled(table), asked)
+
+
+def find_flagged(table: Table, names: Iterable[str], rules: Schema) -> dict[str, tuple[str, int]]:
+    """Find values that another column marks as limits, and that were not declared as such.
+
+    Examples
+    --------
+    >>> table = Table.from_columns({"S": [5.1, 4.0], "l_S": [None, "<"]})
+    >>> find_flagged(table, ["S"], Schema())
+    {'S': ('l_S', 1)}
+    """
+    asked = [name for name in names if name in table.names and LIMITS not in rules.facts(name)]
+    sample, found = sampled(table), dict[str, tuple[str, int]]()
+    for name in asked:
+        flag = flag_column(sample, name)
+        if flag is not None and pa.types.is_string(sample.column(flag).type):
+            count = int((flagged(sample, flag) & ~np.isnan(sample.numbers(name)[:, 0])).sum())
+            found |= {name: (flag, count)} if count else {}
+    return found
 
 
 def find_unknown(model: Model, table: Table) -> dict[str, list[Suspect]]:
