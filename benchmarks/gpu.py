@@ -179,7 +179,7 @@ def posterior(n):
             expected = network.look(few).posterior
             cores = len(few) / (time.perf_counter() - start)
         for dtype in (np.float64, np.float32):
-            margins = (network.margins, network._knots, network._scaled_grids)
+            margins = (network.margins, network._knots, network._moments)
             there = on_device.load_mixture(gpu, network.fits, *margins, dtype=dtype)
             found = there.look(few)
             error = max(np.abs(found["mean"] - expected.mean).max(),

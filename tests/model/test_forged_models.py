@@ -8,9 +8,11 @@ import pytest
 
 from skyfill.errors import ModelError
 from skyfill.model import load_model, save_model
-from skyfill.network.mixture.gap_kernels import interpolate, look_up
+from skyfill.network.mixture.gap_kernels import interpolate
 from skyfill.network.mixture.limited_kernels import add_normal
-from skyfill.network.mixture.margin import GRID_SIZE, Identity
+from skyfill.network.mixture.margin import Identity
+from skyfill.network.mixture.margin_kernels import Maps, value_at
+from skyfill.network.mixture.margin_moments import add_component, margin_moments
 from skyfill.network.mixture.network import BySpread
 
 MODEL = load_model(Path(__file__).parent.parent / "model_files" / "version-2.skyfill")
@@ -82,19 +84,29 @@ def test_the_model_that_they_were_made_of_is_good(tmp_path):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300, -1e300])
 def test_no_number_leads_a_kernel_outside_its_tables(value):
-    guard = np.full(3 * GRID_SIZE, 1e9)
-    grid, steps = guard[GRID_SIZE : 2 * GRID_SIZE], guard[GRID_SIZE : GRID_SIZE + 41]
-    grid[:] = np.linspace(-3, 3, GRID_SIZE)
+    # Next to a table stands NaN: it would be found in the result.
+    steps = np.full(3 * 41, np.nan)[41:82]
     # A slope of 0 shows which entries were read; NaN times 0 stays NaN.
     steps[:] = 0.5
-    assert np.isnan(look_up(grid, np.nan))
     found = interpolate(steps, value)
     assert np.isnan(found) or found == 0.5
-    mass = guard[GRID_SIZE : GRID_SIZE + 8]
+    line = Identity(np.arange(2.0), np.arange(2.0))
+    entries = margin_moments(line)[0]
+    table = np.full((3 * len(entries), 2), np.nan)[len(entries) : 2 * len(entries)]
+    table[:] = 0.5
+    for sd in (0.001, 1.0, 1e300, value):
+        parts = add_component((1.0, value, sd), table, 0.0, 0.0)
+        assert not np.isfinite(value * sd) or parts[0] == pytest.approx(0.5)
+    knots = np.full(9, np.nan)
+    knots[3:6] = 1.0
+    maps = Maps(np.array([3, 6]), knots, knots, np.zeros((1, 2)))
+    assert np.isnan(value) or not np.isfinite(value) or value_at(maps, 0, value) == 1.0
+    guard = np.full(24, 1e9)
+    mass = guard[8:16]
     mass[:] = 0.0
     add_normal(1.0, 0.0, value, 1.0, 0.0, 1.0, mass)
-    assert (guard[:GRID_SIZE] == 1e9).all()
-    assert (guard[2 * GRID_SIZE :] == 1e9).all()
+    assert (guard[:8] == 1e9).all()
+    assert (guard[16:] == 1e9).all()
 
 
 def test_the_identifier_covers_kinds_of_margins_and_shapes_of_arrays():

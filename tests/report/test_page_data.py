@@ -50,7 +50,7 @@ def load(browser):
     """Load the page's engine, alone, with a network."""
     page = browser.new_page()
     folder = files("skyfill.report") / "page"
-    names = ("base", "limits", "mixture", "engine")
+    names = ("base", "limits", "moments", "mixture", "engine")
     scripts = "".join((folder / f"{name}.js").read_text() for name in names)
 
     def loaded(engine):

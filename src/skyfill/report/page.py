@@ -37,8 +37,8 @@ from skyfill.report.page_data import axis_of, export_network, to_script
 
 # In the order in which they are loaded: later parts use earlier ones.
 SCRIPTS = (
-    "base", "limits", "mixture", "engine", "plots", "objects", "gaps", "network", "whatif",
-    "pair", "filling", "classes", "importance", "panel", "sky", "main",
+    "base", "limits", "moments", "mixture", "engine", "plots", "objects", "gaps", "network",
+    "whatif", "pair", "filling", "classes", "importance", "panel", "sky", "main",
 )  # fmt: skip
 
 

@@ -13,7 +13,12 @@ from scipy.special import ndtri
 
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture import gap_kernels as kernels
-from skyfill.network.mixture import limited_kernels, row_kernels, truncated_kernels
+from skyfill.network.mixture import (
+    limited_kernels,
+    margin_moments,
+    row_kernels,
+    truncated_kernels,
+)
 from skyfill.network.mixture.margin import GRID_REACH, Constant, Identity, Margin
 from skyfill.network.mixture.mixture import gap_logs
 from skyfill.network.mixture.network import NARROWEST
@@ -36,10 +41,8 @@ def export_network(network: MixtureNetwork) -> dict[str, Any]:
     return {
         "reach": GRID_REACH,
         "negligible": kernels.NEGLIGIBLE,
-        "nodes": kernels._NODES.tolist(),
-        "weights": kernels._WEIGHTS.tolist(),
+        "moment": export_moments(),
         "margins": [export_margin(margin) for margin in network.margins],
-        "grids": pack([margin.grid() for margin in network.margins]),
         "bounds": ends.tolist(),
         "logWeights": pack(np.log(np.concatenate([fit.weights for fit in network.fits]))),
         "means": pack(np.concatenate([fit.means for fit in network.fits])),
@@ -63,10 +66,26 @@ def export_network(network: MixtureNetwork) -> dict[str, Any]:
     }
 
 
+def export_moments() -> dict[str, Any]:
+    """Return how the moments of margins are tabulated."""
+    return {
+        "reach": margin_moments.REACH,
+        "smoothing": margin_moments.SMOOTHING,
+        "spreads": margin_moments.SPREADS.tolist(),
+        "halved": margin_moments.HALVED.tolist(),
+        "perScore": margin_moments.PER_SCORE.tolist(),
+        "levels": margin_moments.LEVELS.tolist(),
+        "finer": margin_moments.FINER / margin_moments.FINEST,
+        "nodes": margin_moments.NODES.tolist(),
+        "weights": margin_moments.WEIGHTS.tolist(),
+    }
+
+
 def export_margin(margin: Margin) -> dict[str, Any]:
-    """Return a margin's knots, its atoms with their scores, and its slopes beyond the knots."""
+    """Return a margin's knots, what is beyond them, and its atoms with their scores."""
     kind = {Constant: "constant", Identity: "linear"}.get(type(margin), "ranks")
     facts: dict[str, Any] = {"kind": kind, "x": margin.x.tolist(), "z": margin.z.tolist()}
+    facts["rises"] = margin._rises
     if kind == "ranks":
         atoms, scores = margin._atoms
         facts |= {"atoms": atoms.tolist(), "scores": scores.tolist(), "slopes": margin._slopes}

@@ -64,7 +64,7 @@ def test_single_precision_is_close(name):
     model = network(rng, X)
     expected = model.look(X).posterior
     with using(name):
-        margins = (model.margins, model._knots, model._scaled_grids)
+        margins = (model.margins, model._knots, model._moments)
         device = gpu_for(1, 1)
         there = on_device.load_mixture(device, model.fits, *margins, dtype=np.float32)
         found = there.look(X)

@@ -12,9 +12,10 @@ import numpy as np
 from numba import njit
 
 from skyfill.atomic import add_at
-from skyfill.network.mixture.gap_kernels import add_component, choose, look_up
+from skyfill.network.mixture.gap_kernels import choose
 from skyfill.network.mixture.kernels import add_log, normalize_fit
-from skyfill.network.mixture.margin import last_below, score_between
+from skyfill.network.mixture.margin_kernels import last_below, score_between, value_at
+from skyfill.network.mixture.margin_moments import add_component
 
 
 @njit
@@ -214,7 +215,7 @@ def complete(  # type: ignore[no-untyped-def]
 
 
 @njit
-def fill_gap(i, room, gaps, first, shares, mean, sd, grids, middle, reach, out, spread):  # type: ignore[no-untyped-def]
+def fill_gap(i, room, gaps, first, shares, mean, sd, tables, middle, reach, out, spread):  # type: ignore[no-untyped-def]
     """Mean and sd of a gap on the scale of its column.
 
     The components that matter for row r are the pairs ``first[r]:first[r + 1]``.
@@ -223,7 +224,7 @@ def fill_gap(i, room, gaps, first, shares, mean, sd, grids, middle, reach, out, 
     total, sum_one, sum_two = 0.0, 0.0, 0.0
     for q in range(first[r], first[r + 1]):
         part = (shares[q], mean[j, q], sd[j, q])
-        sum_one, sum_two = add_component(part, grids[j], sum_one, sum_two)
+        sum_one, sum_two = add_component(part, tables[j], sum_one, sum_two)
         total += shares[q]
     average = sum_one / total
     out[r, j] = middle[j] + reach[j] * average
@@ -231,7 +232,7 @@ def fill_gap(i, room, gaps, first, shares, mean, sd, grids, middle, reach, out, 
 
 
 @njit
-def draw_row(i, room, Z, order, steps, counts, means, precisions, unit, resp, dice, grids, out):  # type: ignore[no-untyped-def]
+def draw_row(i, room, Z, order, steps, counts, means, precisions, unit, resp, dice, maps, out):  # type: ignore[no-untyped-def]
     """Write a joint draw of a row: a component by its responsibility, then its Gaussian.
 
     `dice` holds uniform numbers, normal ones, and where the normal ones of each row begin. Item i
@@ -256,7 +257,7 @@ def draw_row(i, room, Z, order, steps, counts, means, precisions, unit, resp, di
             h += _ONE
             row += h
         score = means[steps[r, a] + k] - room[solved + a] + noise
-        out[t, r, j] = look_up(grids[j], score)
+        out[t, r, j] = value_at(maps, j, score)
         a += _ONE
 
 

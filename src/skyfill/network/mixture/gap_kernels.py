@@ -25,29 +25,24 @@ from skyfill.network.mixture.limited_kernels import (
     score_of,
     tabulate,
 )
-from skyfill.network.mixture.margin import GRID_REACH, GRID_SIZE
+from skyfill.network.mixture.margin_kernels import value_at
+from skyfill.network.mixture.margin_moments import (
+    add_component,
+    add_normal_value,
+    place_of,
+    spread_level,
+)
 
 # Components of less than this responsibility are left out of moments and posteriors. Each cell of a
 # posterior then misses less than this share per component of its distribution.
 NEGLIGIBLE = 1e-5
 # Scores at which the distribution of a gap is tabulated before its quantiles are looked for.
 COARSE = 33
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def look_up(table, score):  # type: ignore[no-untyped-def]
-    """Value of a tabulated margin at a normal score; linear between and beyond the entries."""
-    # The bound stands first in max: a NaN, which is never larger, is then no index.
-    at = (score + GRID_REACH) * ((GRID_SIZE - 1) / (2 * GRID_REACH))
-    i = int(min(max(0.0, at), GRID_SIZE - 2.0))
-    return table[i] + (at - i) * (table[i + 1] - table[i])
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, grids, out, spread):  # type: ignore[no-untyped-def]
-    """Write the mean and sd of each wanted gap on the scale of the tables, by quadrature.
+def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, tables, out, spread):  # type: ignore[no-untyped-def]
+    """Write the mean and sd of each wanted gap on the scale of the tables.
 
     Gaps of one row follow one another.
     """
@@ -61,32 +56,18 @@ def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, grids, out, sp
             window = (windows[g, 0], windows[g, 1], windows[g, 2])
             if not changes_little(resp[r], mean[g], sd[g], window):
                 gap = (resp[r], mean[g], sd[g])
-                out[r, j], spread[r, j] = limited_moments(gap, window, grids[j], room)
+                out[r, j], spread[r, j] = limited_moments(gap, window, tables[j], room)
                 continue
         if r != last:
             last, (count, total) = r, list_components(resp[r], some)
-        first, second = 0.0, 0.0
+        first, second, table = 0.0, 0.0, tables[j]
         for i in range(count):
             k = some[i]
             part = (resp[r, k], mean[g, k], sd[g, k])
-            first, second = add_component(part, grids[j], first, second)
+            first, second = add_component(part, table, first, second)
         first /= total
         out[r, j] = first
         spread[r, j] = np.sqrt(max(second / total - first * first, 0.0))
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def add_component(part, grid, first, second):  # type: ignore[no-untyped-def]
-    """Add to sums of values and squares what a component says of a gap, on the scale of its table.
-
-    `part` holds its share, mean and sd.
-    """
-    share, mean, sd = part
-    for q in range(_NODES.size):
-        value = look_up(grid, mean + sd * _NODES[q])
-        first += share * _WEIGHTS[q] * value
-        second += share * _WEIGHTS[q] * value * value
-    return first, second
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -96,15 +77,15 @@ def is_limited(windows, g):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def limited_moments(gap, window, grid, room):  # type: ignore[no-untyped-def]
+def limited_moments(gap, window, table, room):  # type: ignore[no-untyped-def]
     """Mean and sd of a gap within limits, on the scale of its table."""
     (resp, mean, sd), (logs, mass) = gap, room
     first, width = tabulate(resp, mean, sd, window, logs, mass)
-    one, two = 0.0, 0.0
+    # A cell counts as the normal that is about as wide.
+    one, two, level = 0.0, 0.0, spread_level(width / math.sqrt(12.0))
     for i in range(mass.size):
-        value = look_up(grid, first + (i + 0.5) * width)
-        one += mass[i] * value
-        two += mass[i] * value * value
+        at = place_of(first + (i + 0.5) * width, level)
+        one, two = add_normal_value(mass[i], at, level, table, one, two)
     return one, np.sqrt(max(two - one * one, 0.0))
 
 
@@ -213,7 +194,7 @@ def find_score(level, ends, resp, mean, sd):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def gap_quantiles(row_of, column_of, resp, mean, sd, windows, grids, calibration, out):  # type: ignore[no-untyped-def]
+def gap_quantiles(row_of, column_of, resp, mean, sd, windows, maps, calibration, out):  # type: ignore[no-untyped-def]
     """Write quantiles of each gap: a monotone map keeps them, so they are found among the scores.
 
     `calibration` holds the levels asked for, those of the columns, spreads, levels at these, and
@@ -230,7 +211,7 @@ def gap_quantiles(row_of, column_of, resp, mean, sd, windows, grids, calibration
             first, width = tabulate(resp[r], mean[g], sd[g], window, logs, mass)
             for q in range(at.size):
                 level = interpolate(within[j], at[q])
-                out[q, r, j] = look_up(grids[j], score_of(level, first, width, mass))
+                out[q, r, j] = value_at(maps, j, score_of(level, first, width, mass))
             continue
         spread = gap_spread(resp[r], mean[g], sd[g])
         calibrate_levels(at, columns[j], spread, knots, by_spread, levels)
@@ -245,7 +226,7 @@ def gap_quantiles(row_of, column_of, resp, mean, sd, windows, grids, calibration
         for q in range(levels.size):
             i = min(max(np.searchsorted(below, levels[q]), 1), COARSE - 1)
             score = find_score(levels[q], coarse[i - 1 : i + 1], resp[r], mean[g], sd[g])
-            out[q, r, j] = look_up(grids[j], score)
+            out[q, r, j] = value_at(maps, j, score)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -295,7 +276,7 @@ def find_spreads(b, count, root, spread):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_gaps(X, order, starts, components, resp, mean, first_gap, uniform, normal, grids, out):  # type: ignore[no-untyped-def]
+def draw_gaps(X, order, starts, components, resp, mean, first_gap, uniform, normal, maps, out):  # type: ignore[no-untyped-def]
     """Write joint draws: a component by its responsibility, then its Gaussian, then the margins."""
     blocks, p, _ = components.means.shape
     lost, factors, z = np.empty(p + 1, np.int64), make_factors(blocks, p), make_room(p)
@@ -313,7 +294,7 @@ def draw_gaps(X, order, starts, components, resp, mean, first_gap, uniform, norm
                     noise = 0.0
                     for h in range(i, count):
                         noise += factors.root[b, i, h, k] * normal[t, own + h]
-                    out[t, r, lost[i]] = look_up(grids[lost[i]], mean[gap + i, chosen] + noise)
+                    out[t, r, lost[i]] = value_at(maps, lost[i], mean[gap + i, chosen] + noise)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -7,13 +7,10 @@ the map is linear.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
@@ -59,8 +56,15 @@ class Margin:
         return x[tie], _mean_score(self.z[first], self.z[last])
 
     @cached_property
+    def _rises(self) -> tuple[float, float]:
+        """How the map back goes on beyond its knots."""
+        return self._rise(0), self._rise(1)
+
+    @cached_property
     def _slopes(self) -> tuple[float, float]:
-        return self._slope(0), self._slope(1)
+        """The same for new extremes: never 0, so that their scores differ."""
+        least = 1e-3 * float(np.ptp(self.x)) / float(np.ptp(self.z))
+        return max(self._rises[0], least), max(self._rises[1], least)
 
     def score_interval(self, values: Array) -> tuple[Array, Array]:
         """Lowest and highest scores that give a value: they differ for an atom only."""
@@ -76,20 +80,19 @@ class Margin:
         """Values with these normal scores."""
         out = np.interp(scores, self.z, self.x)
         low, high = scores < self.z[0], scores > self.z[-1]
-        out[low] = self.x[0] + (scores[low] - self.z[0]) * self._slopes[0]
-        out[high] = self.x[-1] + (scores[high] - self.z[-1]) * self._slopes[1]
+        out[low] = self.x[0] + (scores[low] - self.z[0]) * self._rises[0]
+        out[high] = self.x[-1] + (scores[high] - self.z[-1]) * self._rises[1]
         return out
 
     def grid(self) -> Array:
         """`from_normal` at GRID_SIZE scores from -GRID_REACH to GRID_REACH."""
         return self.from_normal(np.linspace(-GRID_REACH, GRID_REACH, GRID_SIZE))
 
-    def _slope(self, end: int) -> float:
-        """Rise of x per unit of z in the outer part; never 0, so that new extremes differ."""
+    def _rise(self, end: int) -> float:
+        """Rise of x per unit of z in the outer part."""
         edge = self.z[0] if end == 0 else self.z[-1]
         outer = self.x[np.abs(self.z - edge) <= TAIL]
-        width = float(np.ptp(self.x)) / float(np.ptp(self.z))
-        return max(float(np.ptp(outer)) / TAIL, 1e-3 * width)
+        return float(np.ptp(outer)) / TAIL
 
 
 def _mean_score(low: Array, high: Array) -> Array:
@@ -141,29 +144,32 @@ def _map_ranks(values: Array, counts: IntArray, mass: Array, beyond: tuple[float
     if values.size == 1:
         return Constant(values, np.zeros(1))
     n = float(mass.sum()) + sum(beyond)
-    above = beyond[0] + np.cumsum(mass)
-    atom = counts >= max(ATOM_ROWS, ATOM_SHARE * counts.sum())
-    # An atom has two knots, at its first and last rank; any other value one, in the middle.
+    edges = np.concatenate([[beyond[0]], beyond[0] + np.cumsum(mass)])
+    # An atom, and what is next to it, has two knots, where its ranks begin and end, so that nothing
+    # lies between them; any other value has one, in the middle of its ranks.
+    whole = _with_neighbors(counts >= max(ATOM_ROWS, ATOM_SHARE * counts.sum()))
     half = 0.5 * mass / counts
-    low, high = above - mass + half, above - half
-    ranks = np.concatenate([np.where(atom, low, (low + high) / 2), high[atom]])
-    x = np.concatenate([values, values[atom]])
+    low, high = np.maximum(edges[:-1], half[0]), np.minimum(edges[1:], n - half[-1])
+    ranks = np.concatenate([np.where(whole, low, (edges[:-1] + edges[1:]) / 2), high[whole]])
+    x = np.concatenate([values, values[whole]])
     order = np.lexsort((ranks, x))
     x, z = x[order], ndtri(ranks[order] / n)
-    keep = _thin(z, np.concatenate([atom, np.ones(atom.sum(), bool)])[order])
+    keep = _thin(z, np.concatenate([whole, np.ones(whole.sum(), bool)])[order])
     return Margin(x[keep], z[keep])
 
 
-def _thin(z: Array, needed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Keep the ends, the atoms, what is next to them, and at most MAX_KNOTS even knots.
+def _with_neighbors(some: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    found = some.copy()
+    found[1:] |= some[:-1]
+    found[:-1] |= some[1:]
+    return found
 
-    Without its neighbors an atom would have values between it and them that no row has.
-    """
+
+def _thin(z: Array, needed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Keep the ends, the atoms, what is next to them, and at most MAX_KNOTS even knots."""
     if z.size <= MAX_KNOTS:
         return np.ones(z.size, bool)
     keep = needed.copy()
-    keep[1:] |= needed[:-1]
-    keep[:-1] |= needed[1:]
     keep[[0, -1]] = True
     keep[np.searchsorted(z, np.linspace(z[0], z[-1], MAX_KNOTS))] = True
     return keep
@@ -180,6 +186,9 @@ class Constant(Margin):
         """Give the one value."""
         return np.full(np.shape(scores), self.x[0])
 
+    def _rise(self, end: int) -> float:
+        return 0.0
+
 
 class Identity(Margin):
     """The margin that changes nothing but the scale: a column as it is."""
@@ -191,6 +200,9 @@ class Identity(Margin):
     def from_normal(self, scores: Array) -> Array:
         """Values on the line through the two knots."""
         return self.x[0] + scores * (self.x[1] - self.x[0])
+
+    def _rise(self, end: int) -> float:
+        return float(self.x[1] - self.x[0])
 
 
 def identity_margin(seen: Array) -> Margin:
@@ -224,96 +236,3 @@ def _map_column(cells: Cells, j: int, *, linear: bool | np.bool_) -> Margin:
     nothing = np.full(len(cells), np.nan)
     sides = (nothing if side is None else side[:, j] for side in (cells.lower, cells.upper))
     return fit_censored_margin(seen, *(side[limited] for side in sides))
-
-
-class Knots(NamedTuple):
-    """Knots and atoms of some columns, one column's after the other's."""
-
-    columns: IntArray  # (m,): which columns of the table
-    starts: IntArray  # (m + 1,): where the knots of each column begin
-    x: Array
-    z: Array
-    slopes: Array  # (m, 2)
-    atom_starts: IntArray  # (m + 1,)
-    atoms: Array
-    atom_scores: Array
-
-
-def lay_out(margins: Sequence[Margin]) -> Knots:
-    """Collect the knots of those margins that are maps of ranks."""
-    columns = [j for j, margin in enumerate(margins) if type(margin) is Margin]
-    mine = [margins[j] for j in columns]
-    nothing = np.empty(0)
-    return Knots(
-        np.array(columns, dtype=np.int64),
-        np.cumsum([0, *(margin.x.size for margin in mine)], dtype=np.int64),
-        np.concatenate([nothing, *(margin.x for margin in mine)]),
-        np.concatenate([nothing, *(margin.z for margin in mine)]),
-        np.array([margin._slopes for margin in mine]).reshape(-1, 2),
-        np.cumsum([0, *(margin._atoms[0].size for margin in mine)], dtype=np.int64),
-        np.concatenate([nothing, *(margin._atoms[0] for margin in mine)]),
-        np.concatenate([nothing, *(margin._atoms[1] for margin in mine)]),
-    )
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def find_last(values, first, last, wanted, count, found):  # type: ignore[no-untyped-def]
-    """Find, for some numbers, the last of rising values that is not above; the first, if all are.
-
-    All searches go on step by step together: one of them alone would wait for every value.
-    """
-    found[:count] = first
-    size = last - first
-    while size > 1:
-        half = size // 2
-        for i in range(count):
-            found[i] += half * np.int64(values[found[i] + half] <= wanted[i])
-        size -= half
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def score_columns(X, knots, out):  # type: ignore[no-untyped-def]
-    """Write the normal scores of the columns that have knots."""
-    columns, starts, x, _, _, atom_starts, atoms, _ = knots
-    n = X.shape[0]
-    values, at, atom_at = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
-    for m in range(columns.size):
-        j, first, end = columns[m], starts[m], starts[m + 1] - 1
-        for i in range(n):
-            values[i] = X[i, j]
-        find_last(x, first, end + 1, values, n, at)
-        find_last(atoms, atom_starts[m], atom_starts[m + 1], values, n, atom_at)
-        for i in range(n):
-            score = score_between(values[i], m, at[i], atom_at[i], knots)
-            # Gaps go all the way: to turn off for each of them would take longer.
-            out[i, j] = values[i] if np.isnan(values[i]) else score
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def score_between(value, m, at, atom, knots):  # type: ignore[no-untyped-def]
-    """Give the normal score of a value in column m, from the last knot and atom below it."""
-    _, starts, x, z, slopes, atom_starts, atoms, atom_scores = knots
-    first, end = starts[m], starts[m + 1] - 1
-    if value < x[first]:
-        score = z[first] + (value - x[first]) / slopes[m, 0]
-    elif value > x[end]:
-        score = z[end] + (value - x[end]) / slopes[m, 1]
-    else:
-        k = min(at, end - 1)
-        slope = (z[k + 1] - z[k]) / (x[k + 1] - x[k])
-        score = slope * (value - x[k]) + z[k] if value < x[k + 1] else z[k + 1]
-        if atom < atom_starts[m + 1] and atoms[atom] == value:
-            score = atom_scores[atom]
-    return min(max(score, -GRID_REACH), GRID_REACH)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def last_below(values, first, last, wanted):  # type: ignore[no-untyped-def]
-    """Find the last of rising values that is not above a number; the first, if all are."""
-    found, size = first, last - first
-    while size > 1:
-        half = size // 2
-        if values[found + half] <= wanted:
-            found += half
-        size -= half
-    return found

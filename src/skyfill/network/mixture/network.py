@@ -17,7 +17,9 @@ from skyfill.network._array import Array, Rng, as_table, check_finite
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture import gap_kernels, on_device
 from skyfill.network.mixture.kernels import Components
-from skyfill.network.mixture.margin import Knots, Margin, lay_out, score_columns
+from skyfill.network.mixture.margin import Margin
+from skyfill.network.mixture.margin_kernels import Knots, Maps, lay_back, lay_out, score_columns
+from skyfill.network.mixture.margin_moments import MarginMoments, moments_of
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
 from skyfill.network.mixture.weighing import Dice, Parts, draw, roll, weigh, without_noisy
 from skyfill.network.single.gaussian import GaussianNetwork
@@ -109,16 +111,12 @@ class MixtureNetwork:
         return lay_out(self.margins)
 
     @cached_property
-    def _grids(self) -> Array:
-        return np.stack([margin.grid() for margin in self.margins])
+    def _maps(self) -> Maps:
+        return lay_back(self.margins)
 
     @cached_property
-    def _scaled_grids(self) -> tuple[Array, Array, Array]:
-        """Grids about the middle and by the reach of a column: squares cannot overflow."""
-        middle = self._grids[:, self._grids.shape[1] // 2]
-        reach = 2 * np.abs(self._grids / 2 - middle[:, None] / 2).max(axis=1)
-        reach[reach == 0] = 1.0
-        return (self._grids - middle[:, None]) / reach[:, None], middle, reach
+    def _moments(self) -> MarginMoments:
+        return moments_of(self.margins)
 
     def _on_device(self, cells: Cells) -> on_device.DeviceMixture | None:
         """Return the copy of the mixture on a GPU, if one shall be used for a table."""
@@ -128,7 +126,7 @@ class MixtureNetwork:
         with device.alone():
             copies = _COPIES.setdefault(self, {})
             if device.name not in copies:
-                margins = (self.margins, self._knots, self._scaled_grids)
+                margins = (self.margins, self._knots, self._moments)
                 copies[device.name] = on_device.load_mixture(device, self.fits, *margins)
             return copies[device.name]
 
@@ -202,12 +200,12 @@ class MixtureNetwork:
             return Inferred(posterior, found["seen"], found.get("resp"))
         mean, sd, seen = np.zeros(X.shape), np.zeros(X.shape), np.empty(len(X))
         resp = np.empty((len(X), sum(self.n_components))) if responsibilities else None
-        grids, middle, reach = self._scaled_grids
+        tables, middle, reach = self._moments
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
             wanted = denoise | np.isnan(part.Z[part.row_of, part.column_of])
-            gap_kernels.fill_gaps(*gaps, wanted, grids, mean[rows], sd[rows])
+            gap_kernels.fill_gaps(*gaps, wanted, tables, mean[rows], sd[rows])
             seen[rows] = parts.seen
             if resp is not None:
                 resp[rows] = parts.resp[:, : resp.shape[1]]
@@ -229,7 +227,7 @@ class MixtureNetwork:
             calibration = (at, *self._calibration)
             part, parts = without_noisy(part, parts)
             gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
-            gap_kernels.gap_quantiles(*gaps, self._grids, calibration, found[:, rows])
+            gap_kernels.gap_quantiles(*gaps, self._maps, calibration, found[:, rows])
 
         self._each(cells, work)
         return cells.within(found)
@@ -291,14 +289,14 @@ class MixtureNetwork:
         cells = as_cells(X, len(self))
         dice = roll(cells, n_draws, np.random.default_rng(rng))
         if n_draws and (there := self._on_device(cells)) is not None:
-            return there.draws(cells.values, dice[:2], self._grids)
+            return there.draws(cells.values, dice[:2], self._maps)
         before = np.concatenate([[0], np.cumsum(np.isnan(cells.values).sum(axis=1))])
         out = np.repeat(cells.values[None], n_draws, axis=0)
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             gaps = slice(before[rows.start], before[rows.stop])
             mine = Dice(dice.uniform[:, rows], dice.normal[:, gaps], dice.seeds[rows])
-            found = draw(part, self._components, parts, mine, self._grids)
+            found = draw(part, self._components, parts, mine, self._maps)
             seen = np.where(np.isnan(found), cells.values[rows], found)
             out[:, rows] = seen if denoise else _with_seen(found, cells.values[rows])
 

@@ -16,7 +16,9 @@ from skyfill.device import Device, in_batches
 from skyfill.network._array import Array
 from skyfill.network.mixture import bodies
 from skyfill.network.mixture.gap_kernels import NEGLIGIBLE
-from skyfill.network.mixture.margin import Constant, Knots, Margin
+from skyfill.network.mixture.margin import Constant, Margin
+from skyfill.network.mixture.margin_kernels import Knots, Maps
+from skyfill.network.mixture.margin_moments import MarginMoments
 from skyfill.network.mixture.mixture import Mixture, gap_logs, precisions_of
 from skyfill.network.moments import Moments
 
@@ -109,15 +111,15 @@ class Tables(NamedTuple):
     shift: Any  # (p,)
     width: Any  # (p,)
     knots: tuple[Any, ...]
-    grids: Any  # (p, GRID_SIZE): values at even scores, about the middle and by the reach
+    moments: Any  # (p, entries, 2): of the values at a normal score, see margin_moments.py
     middle: Any  # (p,)
     reach: Any  # (p,)
 
 
 def load_tables(
-    device: Device, margins: Sequence[Margin], knots: Knots, scaled: tuple[Array, Array, Array]
+    device: Device, margins: Sequence[Margin], knots: Knots, moments: MarginMoments
 ) -> Tables:
-    """Copy margins to a device; `scaled` are grids, middles and reaches."""
+    """Copy margins to a device; `moments` are those of the margins."""
     p = len(margins)
     place, shift, width = np.full(p, -1, np.int64), np.zeros(p), np.full(p, np.inf)
     place[knots.columns] = np.arange(len(knots.columns))
@@ -125,7 +127,7 @@ def load_tables(
         if place[j] < 0 and not isinstance(margin, Constant):
             shift[j], width[j] = margin.x[0], margin.x[1] - margin.x[0]
     lines = [device.array(a) for a in (place, shift, width)]
-    maps = [device.array(a) for a in scaled]
+    maps = [device.array(a) for a in moments]
     return Tables(*lines, tuple(device.array(a) for a in knots), *maps)  # type: ignore[call-arg]
 
 
@@ -134,12 +136,12 @@ def load_mixture(
     fits: Sequence[Mixture],
     margins: Sequence[Margin],
     knots: Knots,
-    scaled: tuple[Array, Array, Array],
+    moments: MarginMoments,
     *,
     dtype: Any = np.float64,
 ) -> DeviceMixture:
     """Copy a mixture and its margins to a device."""
-    tables = load_tables(device, margins, knots, scaled)
+    tables = load_tables(device, margins, knots, moments)
     return DeviceMixture(device, load_components(device, fits, dtype), tables)
 
 
@@ -159,12 +161,12 @@ class DeviceMixture:
         """Likelihoods and responsibilities of every row."""
         return self._gather(X, responsibilities, fill=False)
 
-    def draws(self, X: Array, dice: tuple[Array, Array], grids: Array) -> Array:
+    def draws(self, X: Array, dice: tuple[Array, Array], maps: Maps) -> Array:
         """Joint draws of every row's gaps, (draws, n, p); `dice` are uniform and normal numbers."""
         (uniform, normal), device = dice, self.device
         out = np.repeat(X[None], len(uniform), axis=0)
         own = np.concatenate([[0], np.cumsum(np.isnan(X).sum(axis=1))])
-        tables, components = device.array(grids), self.components
+        tables, components = tuple(map(device.array, maps)), self.components
 
         def work(rows: slice) -> None:
             weighed = self._weigh(device.array(X[rows]))

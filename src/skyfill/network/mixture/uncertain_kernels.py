@@ -3,8 +3,9 @@
 import numpy as np
 from numba import njit
 
-from skyfill.network.mixture.gap_kernels import NEGLIGIBLE, choose, look_up
+from skyfill.network.mixture.gap_kernels import NEGLIGIBLE, choose
 from skyfill.network.mixture.lanes import LANES
+from skyfill.network.mixture.margin_kernels import value_at
 from skyfill.network.mixture.row_kernels import (
     NOISY,
     UNKNOWN,
@@ -90,7 +91,7 @@ def add_uncertain(cells, rows, components, weight, total, cross, gaps):  # type:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_uncertain(cells, rows, components, resp, seeds, grids, out):  # type: ignore[no-untyped-def]
+def draw_uncertain(cells, rows, components, resp, seeds, maps, out):  # type: ignore[no-untyped-def]
     """Write joint draws of what is lost: a component, its limited cells, the rest given these."""
     blocks, p, _ = components.means.shape
     room, spare, state = make_row(blocks, p), np.empty(blocks * LANES), np.empty(1, np.uint64)
@@ -107,7 +108,7 @@ def draw_uncertain(cells, rows, components, resp, seeds, grids, out):  # type: i
             draw_row(cells, r, shape, component, room, state, x, e)
             for i in range(count):
                 j = room.lost[i]
-                out[t, r, j] = look_up(grids[j], room.at[component, i] + x[i])
+                out[t, r, j] = value_at(maps, j, room.at[component, i] + x[i])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

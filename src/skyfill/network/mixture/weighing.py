@@ -12,7 +12,8 @@ from skyfill.network._array import Array
 from skyfill.network.cells import Cells
 from skyfill.network.mixture import gap_kernels
 from skyfill.network.mixture.kernels import Components
-from skyfill.network.mixture.margin import GRID_REACH, GRID_SIZE
+from skyfill.network.mixture.margin import Identity
+from skyfill.network.mixture.margin_kernels import Maps, lay_back
 from skyfill.network.mixture.mixture import Mixture, Sorted, in_blocks, split
 from skyfill.network.mixture.uncertain_kernels import draw_uncertain, weigh_uncertain
 
@@ -66,7 +67,7 @@ def roll(cells: Cells, n_draws: int, rng: Generator) -> Dice:
     return Dice(uniform, normal, seeds)
 
 
-def draw(part: Sorted, components: Components, parts: Parts, dice: Dice, grids: Array) -> Array:
+def draw(part: Sorted, components: Components, parts: Parts, dice: Dice, maps: Maps) -> Array:
     """Draw what is lost of a part; NaN elsewhere. `dice` are those of its rows.
 
     Values that were seen with an error are drawn too.
@@ -83,25 +84,25 @@ def draw(part: Sorted, components: Components, parts: Parts, dice: Dice, grids: 
         (part.first_gap, first),
         np.ascontiguousarray(dice.uniform),
         np.ascontiguousarray(dice.normal),
-        grids,
+        maps,
         out,
     )
     if part.cells is not None:
         rows = (part.cells, part.uncertain, components, parts.resp, dice.seeds)
-        draw_uncertain(*rows, grids, out)
+        draw_uncertain(*rows, maps, out)
     return out
 
 
 def draw_scores(scores: Cells, fits: Sequence[Mixture], n_draws: int, rng: Generator) -> Array:
     """Draw completed tables of normal scores, (n_draws, n, p), without errors."""
     dice, components = roll(scores, n_draws, rng), in_blocks(fits)
-    grids = np.tile(np.linspace(-GRID_REACH, GRID_REACH, GRID_SIZE), (scores.values.shape[1], 1))
+    maps = lay_back([Identity(np.arange(2.0), np.arange(2.0))] * scores.values.shape[1])
     found, row, gap = [], 0, 0
     for part in split(scores):
         rows = slice(row, row + len(part.Z))
         gaps = slice(gap, gap + int(np.isnan(part.Z).sum()))
         mine = Dice(dice.uniform[:, rows], dice.normal[:, gaps], dice.seeds[rows])
-        new = draw(part, components, weigh(part, components), mine, grids)
+        new = draw(part, components, weigh(part, components), mine, maps)
         found.append(np.where(np.isnan(new), part.Z, new))
         row, gap = rows.stop, gaps.stop
     return np.concatenate(found, axis=1)

@@ -1,8 +1,7 @@
 /* The distribution of each gap of an object, as the library computes it.
 
-   It is a mixture of normals in the scores of its feature. The mean on the feature's own scale is a
-   seven-point Gauss-Hermite quadrature of the mapped-back mixture; within limits, a sum over narrow
-   cells. */
+   It is a mixture of normals in the scores of its feature. Mean and sd on the feature's own scale come
+   from tables of its smoothed margin (moments.js); within limits, from a sum over narrow cells. */
 
 class Engine extends Mixture {
   /* Highest score of values up to this one: an atom is wholly below its own edge. */
@@ -16,10 +15,21 @@ class Engine extends Mixture {
 
   /* Value of a feature at a normal score. */
   value(j, score) {
-    const at = (score + this.reach) * ((this.size - 1) / (2 * this.reach));
-    const i = Math.floor(Math.min(Math.max(at, 0), this.size - 2)),
-      base = j * this.size + i;
-    return this.grids[base] + (at - i) * (this.grids[base + 1] - this.grids[base]);
+    const { x, z, rises } = this.margins[j],
+      at = below(z, score),
+      last = x.length - 1;
+    if (at < 0) return x[0] + (score - z[0]) * rises[0];
+    if (at === last) return x[last] + (score - z[last]) * rises[1];
+    return x[at] + (score - z[at]) * ((x[at + 1] - x[at]) / (z[at + 1] - z[at]));
+  }
+
+  /* Tables of the moments of a feature. */
+  momentsOf(j) {
+    return (this.momentTables[j] ??= tabulateMoments(
+      (score) => this.value(j, score),
+      this.margins[j].z,
+      this.moment,
+    ));
   }
 
   /* Components that matter to a gap: [responsibility, mean, sd] of the score, summing to one. */
@@ -51,24 +61,29 @@ class Engine extends Mixture {
 
   /* Mean and standard deviation of a gap on the feature's own scale. */
   moments(posterior, j) {
-    const middle = this.grids[j * this.size + (this.size >> 1)];
+    const table = this.momentsOf(j);
     let first = 0,
       second = 0;
-    const add = (weight, score) => {
-      const value = this.value(j, score) - middle;
+    const add = (weight, level, score) => {
+      const [value, variance] = normalValue(table, level, score, this.moment);
       first += weight * value;
-      second += weight * value * value;
+      second += weight * (value * value + variance);
     };
     const parts = this.parts(posterior, j),
       window = posterior.windows.get(j);
     if (window && !changesLittle(parts, window, this.limits)) {
       const { first: start, width, mass } = this.table(posterior, j);
-      mass.forEach((weight, i) => add(weight, start + (i + 0.5) * width));
+      const level = spreadLevel(width / Math.sqrt(12), this.moment);
+      mass.forEach((weight, i) => add(weight, level, start + (i + 0.5) * width));
     } else
-      for (const [weight, mean, sd] of parts)
-        this.nodes.forEach((node, q) => add(weight * this.weights[q], mean + sd * node));
-    const mean = this.within(posterior, j, middle + first);
-    return { mean, sd: Math.sqrt(Math.max(second - first * first, 0)) };
+      for (const [weight, mean, sd] of parts) {
+        const { nodes, weights, spreads } = this.moment,
+          level = spreadLevel(sd, this.moment),
+          rest = Math.sqrt(Math.max(sd * sd - spreads[level] ** 2, 0));
+        nodes.forEach((node, q) => add(weight * weights[q], level, mean + rest * node));
+      }
+    const mean = this.within(posterior, j, table.middle + table.scale * first);
+    return { mean, sd: table.scale * Math.sqrt(Math.max(second - first * first, 0)) };
   }
 
   /* Probability that a gap's score lies below each of some scores. */

@@ -20,7 +20,6 @@ class Mixture {
   constructor(facts) {
     Object.assign(this, facts);
     for (const name of [
-      "grids",
       "logWeights",
       "means",
       "covs",
@@ -34,7 +33,7 @@ class Mixture {
       this[name] = unpack(facts[name]);
     this.p = this.margins.length;
     this.c = this.logWeights.length;
-    this.size = this.grids.length / this.p;
+    this.momentTables = [];
     this.triangle = (this.p * (this.p + 1)) / 2;
     /* Whether the model treats a gap as evidence. */
     this.hints = this.logLost.some((log) => log !== 0);
