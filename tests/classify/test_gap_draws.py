@@ -71,6 +71,21 @@ def test_shares_of_a_field_come_from_rows_with_known_gaps():
     assert not classifier.scorer_.known(X)[::2].any()
 
 
+def test_rows_without_a_label_may_stand_for_the_field():
+    X, y = pairs(600, 6)
+    field, kind = pairs(4000, 7)
+    field = field[(kind == "A") | (np.arange(4000) % 10 == 0)]
+    both = np.concatenate([X, field]), np.concatenate([y, np.full(len(field), None)])
+    fitted = quick("forest", prior="field").fit(*both)
+    share = 1 - (kind == "A").sum() / len(field)
+    assert fitted.field_shares_.low[1] < share < fitted.field_shares_.high[1]
+    assert np.array_equal(fitted.scorer_.prior, fitted.field_shares_.shares)
+    plain = quick("forest").fit(*both)
+    assert (fitted.predict_proba(X)[:, 1] < plain.predict_proba(X)[:, 1] + 1e-12).all()
+    with pytest.raises(DataError, match="needs rows without a label"):
+        fitted.fit(X, y)
+
+
 def test_the_entropy_is_that_of_the_averaged_probabilities(complete, field):
     scorer, X = complete.scorer_, field[0][:50]
     found = scorer.score(X, rng=2)

@@ -171,6 +171,39 @@ def test_draws_marginalize_and_gap_share_can_be_left_out(model):
     assert not np.array_equal(found.numbers("p_LPV"), classify_table(model, table).numbers("p_LPV"))
 
 
+def test_a_model_trained_for_a_field_knows_its_shares(folder, tmp_path):
+    many = stars(3000, seed=11)
+    names = np.array(many.column("class").to_pylist(), dtype=object)
+    red = names == "LPV"
+    rows = np.flatnonzero((names == "RRL") | (red & (np.arange(3000) % 8 == 1)))
+    write_table(Table(many.arrow.take(rows)).drop(["class"]), tmp_path / "field.parquet")
+    words = ("train", folder / "train.parquet", "--label", "class", *OPTIONS, "--json")
+    words += ("--field", tmp_path / "field.parquet", "-o", tmp_path / "f.skyfill")
+    said = run(*words)
+    assert said.exit_code == 0, said.output
+    found = json.loads(said.stdout)["field"]
+    assert found["rows"] == len(rows)
+    true = red[rows].mean()
+    assert found["shares"]["LPV"]["low"] < true < found["shares"]["LPV"]["high"]
+    assert "estimated shares (5 to 95 %): LPV 0.0" in said.stderr
+    scorer = load_model(tmp_path / "f.skyfill").scorer
+    assert scorer.prior[0] == pytest.approx(found["shares"]["LPV"]["share"])
+    assert scorer.shares[0] == pytest.approx(load_model(folder / "m.skyfill").scorer.shares[0])
+    given = run(*words, "--prior", "LPV=0.5,RRL=0.5")
+    assert given.exit_code == 0
+    assert load_model(tmp_path / "f.skyfill").scorer.prior.tolist() == [0.5, 0.5]
+
+
+def test_a_field_without_the_features_is_refused(folder, tmp_path):
+    write_table(Table.from_columns({"x": [1.0]}), tmp_path / "x.parquet")
+    words = ("train", folder / "train.parquet", "--label", "class", *OPTIONS, "-o")
+    words += (tmp_path / "m.skyfill", "--field")
+    for name, message in (("x.parquet", "none of the features V, I, K"), ("y.fits", "y.fits")):
+        said = run(*words, tmp_path / name)
+        assert said.exit_code == 2
+        assert message in " ".join(said.stderr.split())
+
+
 def test_gaps_unlike_those_of_the_training_set_are_averaged_by_default(folder, tmp_path):
     full = Table(stars(400, seed=9).arrow.drop_null())
     write_table(full, tmp_path / "full.parquet")
@@ -196,6 +229,7 @@ def test_gaps_unlike_those_of_the_training_set_are_averaged_by_default(folder, t
         (("--label", "class", "--features", "V,id"), "'id' has the role identifier"),
         (("--label", "class", "--features", "V,class"), "'class' has the role label"),
         (("--trees", "5"), "needs --label COLUMN"),
+        (("--field", "train.parquet"), "needs --label COLUMN"),
         (("--label", "class", "--prior", "LPV"), "write CLASS=NUMBER"),
         (("--label", "class", "--prior", "QSO=1,RRL=2"), "no class QSO and no share for LPV"),
     ],

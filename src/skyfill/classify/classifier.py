@@ -17,8 +17,9 @@ from sklearn.utils.validation import (
 )
 
 from skyfill.classify.ensemble import METHODS, Training, fit_scorer, recipes_for
+from skyfill.classify.field import shares_among
 from skyfill.classify.gap_draws import AUTO, N_DRAWS, Draws
-from skyfill.classify.prior import as_prior, estimate_shares, shift_prior
+from skyfill.classify.prior import as_prior, shift_prior
 from skyfill.classify.scorer import Scores
 from skyfill.classify.sklearn_trees import Growth
 from skyfill.classify.training_set import Labels, read_labels, unmasked_labels
@@ -58,9 +59,10 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Columns tried at each split of a forest.
     class_weight : dict, "balanced" or None
         Weight of each class; the probabilities then refer to the weighted shares.
-    prior : dict or array of shape (classes,), "estimate", or None
+    prior : dict or array of shape (classes,), "estimate", "field", or None
         Shares of the classes in the field, where they are not those of the training set;
-        "estimate" finds them from the rows to classify (`estimate_shares`).
+        "estimate" finds them from the rows to classify (`estimate_shares`), "field" from those
+        without a label in `fit`, which are then taken for a sample of the field.
     calibrate : bool
         Calibrate on out-of-fold probabilities.
     n_draws : int or "auto"
@@ -84,6 +86,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     out_of_fold_ : array of shape (labelled rows, classes)
         Calibrated probabilities of the training rows from trees grown without their labels;
         NaN for the only row of a class, and for all rows without calibration.
+    field_shares_ : FieldShares
+        With ``prior="field"``: the estimated shares, with limits.
 
     Examples
     --------
@@ -165,7 +169,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lower, upper, errors = (part_of(array, self.kept_) for array in (lower, upper, errors))
         X, numbers = (X, numbers) if self.kept_.all() else (numbers[:, self.kept_],) * 2
         labels = self._labels(y, numbers)
-        weights = None
+        unlabeled, weights = ~labels.known, None
+        if self._wants("field") and not unlabeled.any():
+            raise DataError('prior="field" needs rows without a label: a sample of the field')
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, numbers, ensure_non_negative=True)
             labels, weights = _weighed(labels, weights)
@@ -186,7 +192,13 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             plan=self.imputer_.plan_,
             rng=rng,
         )
+        if self._wants("field"):
+            self.field_shares_ = shares_among(self.scorer_, cells.take(unlabeled))
+            self.scorer_ = replace(self.scorer_, prior=self.field_shares_.shares)
         return self
+
+    def _wants(self, prior: str) -> bool:
+        return isinstance(self.prior, str) and self.prior == prior
 
     def predict_proba(
         self, X: Any, *, lower: Any = None, upper: Any = None, errors: Any = None
@@ -197,12 +209,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         cells = self._new_cells(X, lower=lower, upper=upper, errors=errors)
         P = self.scorer_.probabilities(cells, n_draws=self.n_draws)
-        if not isinstance(self.prior, str):
+        if not self._wants("estimate"):
             return P
-        scorer = self.scorer_
-        plain, known = scorer.probabilities(cells, n_draws=0), scorer.known(cells)
-        found = estimate_shares(plain, scorer.shares, scorer.profiles, known)
-        return shift_prior(P, scorer.shares, found.shares)
+        return shift_prior(P, self.scorer_.shares, shares_among(self.scorer_, cells).shares)
 
     def predict(self, X: Any, **known: Any) -> NDArray[Any]:
         """Return the most probable class of each row; takes `lower`, `upper` and `errors`."""
@@ -240,8 +249,10 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise DataError(f"{name} must be at least {least}, not {getattr(self, name)}")
         if self.n_draws != AUTO and (isinstance(self.n_draws, str) or self.n_draws < 0):
             raise DataError(f'n_draws must be a number from 0 or "auto", not {self.n_draws!r}')
-        if isinstance(self.prior, str) and self.prior != "estimate":
-            raise DataError(f'prior must be shares, "estimate" or None, not {self.prior!r}')
+        if isinstance(self.prior, str) and self.prior not in ("estimate", "field"):
+            raise DataError(
+                f'prior must be shares, "estimate", "field" or None, not {self.prior!r}'
+            )
 
     def _labels(self, y: Any, numbers: Array) -> Labels:
         if y is None:

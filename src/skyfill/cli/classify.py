@@ -9,6 +9,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.applying import Application, open_application, takes_model, takes_run
+from skyfill.cli.field_shares import mention_shares
 from skyfill.cli.terminal import note, warn, write_json
 from skyfill.errors import CatalogError
 
@@ -116,7 +117,7 @@ def _report(
 
 def _prior(job: Application) -> tuple[float, ...] | None:
     """Give the shares of the classes that were asked for."""
-    from skyfill.classify.prior import NOTABLE_MISFIT, as_prior
+    from skyfill.classify.prior import as_prior
     from skyfill.model import scorer_of
     from skyfill.scale import estimate_field_prior
 
@@ -131,20 +132,5 @@ def _prior(job: Application) -> tuple[float, ...] | None:
             "--prior CLASS=SHARE,..."
         )
     found = estimate_field_prior(job.model, job.source, job.rules)
-    words = [
-        f"{name} {share:.3g}" + (f" ({low:.2g} to {high:.2g})" if low >= 0 else "")
-        for name, share, low, high in zip(scorer.classes, *found[:3], strict=True)
-    ]
-    note("estimated shares (5 to 95 %): " + ", ".join(words))
-    if found.used < 1:
-        note(
-            f"from {100 * found.used:.3g} % of the rows, whose gaps are like those of the "
-            "training set; the others are taken to have the same shares"
-        )
-    if found.misfit > NOTABLE_MISFIT:
-        warn(
-            f"{job.options['catalog']}: its objects are no mixture of the training set's classes "
-            f"({found.misfit:.1f} standard errors off): the estimated shares may be far off; give "
-            "known shares with --prior CLASS=SHARE,..."
-        )
+    mention_shares(found, scorer.classes, job.options["catalog"])
     return tuple(found.shares.tolist())

@@ -10,6 +10,8 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_repeats, check_training, columns_for, mention_rules
+from skyfill.cli.field_shares import facts_of as field_facts
+from skyfill.cli.field_shares import field_files, mention_shares, read_field, takes_field
 from skyfill.cli.terminal import cells_line, note, stages, warn, write_json
 from skyfill.cli.train_large import out_of_core, resume
 from skyfill.cli.train_network import settle_network, which_network, words_of_network
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 
 # A class with fewer objects than this gets a warning.
 FEW = 10
+# Options that make no sense without labels.
+CLASS_OPTIONS = (
+    "trees", "class_weight", "prior", "field", "no_calibration", "merges", "min_class",
+)  # fmt: skip
 # Fits as in NetworkImputer and as in CatalogClassifier.
 FITS, CLASS_FITS = 8, 3
 
@@ -85,6 +91,10 @@ FITS, CLASS_FITS = 8, 3
     metavar="CLASS=SHARE,...",
     help="Shares of the classes in the field, if they are not those of the training set.",
 )
+@takes_field(
+    "A catalogue that is to be classified: up to 10,000 of its rows help to learn the features, "
+    "and the shares of the classes are estimated from them, unless --prior gives them."
+)
 @click.option("--no-calibration", is_flag=True, help="Leave the trees' probabilities as they are.")
 @click.option(
     "--force",
@@ -124,6 +134,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     sample = rules.apply(source.sample(columns_for(source.table(), names))) if source else table
     check_training(sample, names, rules)
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
+    inputs = [*inputs, *field_files(options["field"])]
     made = json.loads(Provenance(shared.as_typed(context), inputs, seed=seed).to_json())
     with stages("learning") as report:
         asked = options | {"place": place, "rules": rules, "made": made, "report": report}
@@ -201,6 +212,8 @@ def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]
     force = shared.words_of(options["force"])
     check_class_features(table, names, options["label"], force)
     check_repeats(table, names, options["group"])
+    path = options["field"]
+    field = read_field(path, names, options["rules"]) if path else None
     model, fitted = train_classifier(
         table,
         names,
@@ -212,6 +225,7 @@ def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]
         errors=options["errors"],
         rules=options["rules"],
         group=options["group"],
+        field=field,
     )
     plan, labels = fitted.imputer_.plan_, table.column(options["label"])
     counts = Counter(str(label).strip() for label in labels.to_pylist() if label is not None)
@@ -222,6 +236,10 @@ def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]
         "classes": counts,
         "calibration": fitted.scorer_.calibration.kind,
     }
+    if field is not None and not options["prior"]:
+        mention_shares(fitted.field_shares_, fitted.scorer_.classes, path)
+        shares = field_facts(fitted.field_shares_, fitted.scorer_.classes)
+        facts["field"] = {"rows": len(field), **shares}
     if few := sorted(name for name, count in counts.items() if count < FEW):
         listed = ", ".join(f"{name} ({counts[name]})" for name in few)
         warn(f"classes with fewer than {FEW} objects, whose probabilities are rough: {listed}")
@@ -264,7 +282,7 @@ def _imputer(options: dict[str, Any]) -> Any:
 
 def _refuse_class_options(options: dict[str, Any]) -> None:
     """Say when an option of the classifier is given without labels."""
-    for name in ("trees", "class_weight", "prior", "no_calibration", "merges", "min_class"):
+    for name in CLASS_OPTIONS:
         if options[name]:
             raise click.BadParameter(
                 "needs --label COLUMN", param_hint=f"--{name.replace('_', '-')}"

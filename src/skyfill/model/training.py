@@ -138,6 +138,7 @@ def train_classifier(
     provenance: Mapping[str, Any] | None = None,
     force: Sequence[str] = (),
     group: str | None = None,
+    field: Table | None = None,
     **how: Any,
 ) -> tuple[Model, Any]:
     """Learn a model that classifies, from columns of a table and a column of labels.
@@ -159,6 +160,9 @@ def train_classifier(
     group : str, optional
         Rows with the same value there are of one object, and not calibrated on one another; see
         `find_groups`.
+    field : Table, optional
+        A sample of the catalogue that is to be classified. It helps to learn the features, and
+        unless the classifier has a prior, the shares of the classes are estimated from it.
     **how
         `limits`, `errors` and `rules`, as in `train`.
 
@@ -189,11 +193,27 @@ def train_classifier(
     texts = label_texts(table.column(label).to_pylist())
     cells, groups = cells_of(bare, table)[0], find_groups(table, names, group)
     more = {"groups": groups.codes} if groups.n_repeated else {}
-    fitted.fit(table.select(names), texts, **_known(cells), **more)
-    scorer = fitted.scorer_
     hashes = known_rows(cells.values[[text is not None for text in texts]])
+    if field is None:
+        fitted.fit(table.select(names), texts, **_known(cells), **more)
+    else:
+        fitted.set_params(prior="field" if fitted.prior is None else fitted.prior)
+        _fit_with_field(fitted, cells, texts, cells_of(bare, field)[0], more)
+    scorer = fitted.scorer_
     model = replace(bare, network=scorer.network, provenance=provenance or {}, scorer=scorer)
     return replace(model, trained_on=hashes), fitted
+
+
+def _fit_with_field(
+    fitted: Any, cells: Cells, texts: NDArray[Any], field: Cells, more: dict[str, Any]
+) -> None:
+    """Fit to training rows and, without labels, those of a field."""
+    both = cells.joined(field)
+    labels = np.concatenate([texts, np.full(len(field), None, dtype=object)])
+    if more:
+        own = more["groups"].max() + 1 + np.arange(len(field))
+        more = {"groups": np.concatenate([more["groups"], own])}
+    fitted.fit(both.values, labels, **_known(both), **more)
 
 
 def _known(cells: Cells) -> dict[str, Any]:

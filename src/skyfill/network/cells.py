@@ -111,6 +111,26 @@ class Cells:
         kept = {name: given[rows] for name, given in beside.items() if given is not None}
         return Cells(self.values[rows], **kept)
 
+    def joined(self, other: Cells) -> Cells:
+        """Put the rows of another table with the same columns below.
+
+        Examples
+        --------
+        >>> Cells([[17.1]]).joined(Cells([[np.nan]], lower=[[16.2]])).lower.tolist()
+        [[nan], [16.2]]
+        """
+        beside: dict[str, Array | None] = {}
+        for name in _WORDS:
+            parts = [getattr(cells, name) for cells in (self, other)]
+            if any(part is not None for part in parts):
+                beside[name] = np.concatenate(
+                    [
+                        np.full(cells.values.shape, np.nan) if part is None else part
+                        for cells, part in zip((self, other), parts, strict=True)
+                    ]
+                )
+        return Cells(np.concatenate([self.values, other.values]), **beside)
+
     def hide(self, hidden: NDArray[np.bool_]) -> Cells:
         """Make gaps of some cells; their limits, which no longer hold, go as well."""
         beside = {name: getattr(self, name) for name in _WORDS}
