@@ -14,8 +14,9 @@ MAGNITUDES = np.random.default_rng(1).normal(17, 2, 1000).round(3)
 ERRORS = np.abs(np.random.default_rng(2).normal(0.05, 0.02, 1000)).round(3) + 0.001
 
 
-def suspects(values, role=Role.OTHER):
-    return {s.value: s.count for s in find_suspects(summarize_column(pa.array(values)), role)}
+def suspects(values, role=Role.OTHER, name=""):
+    found = find_suspects(summarize_column(pa.array(values)), role, name)
+    return {s.value: s.count for s in found}
 
 
 @pytest.mark.parametrize(
@@ -143,6 +144,9 @@ def test_values_that_are_measured_are_not_suspected():
     assert suspects(np.append(shares, np.zeros(3000))) == {}
 
 
-def test_fluxes_of_zero_far_from_all_others_are_found():
+def test_fluxes_of_zero_are_found_also_beside_another_sentinel():
     fluxes = np.random.default_rng(8).lognormal(2, 0.3, 500) + 1
-    assert suspects(np.append(fluxes, np.zeros(300))) == {0.0: 300}
+    assert suspects(np.append(fluxes, np.zeros(300)), name="flux") == {0.0: 300}
+    assert suspects(np.append(fluxes, np.zeros(300)), name="share") == {}
+    both = np.concatenate([fluxes, np.zeros(300), np.full(70, -1.0)])
+    assert suspects(both, name="flux") == {0.0: 300, -1.0: 70}

@@ -4,10 +4,11 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from skyfill.catalog import Table, write_table
+from skyfill.catalog import Table, read_schema, write_table
 from skyfill.cli import main as skyfill
 
 DATA = Path(os.environ.get("SKYFILL_DATA", "absent"))
@@ -54,7 +55,7 @@ def test_the_chandra_table_shows_its_codes(run):
     found = found_in(run, public_table("muwclass/CSC_TD_11042023_MW.csv"))
     assert (found["MW_MW", "-99"], found["MW_MW", "-9"], found["MW_MW", "-"]) == (210, 85, 9)
     numbers = {value for (name, value) in found if name != "MW_MW"}
-    assert numbers == {0.0}
+    assert numbers == set()
 
 
 @pytest.mark.parametrize(
@@ -64,8 +65,8 @@ def test_the_chandra_table_shows_its_codes(run):
         ("eros1/test.csv", {}),
         ("debosscher/lightcurves.csv.gz", {}),
         ("networks/gaussian.test.csv", {}),
-        ("macho/MACHO_ts.csv~", {("Con", 0.0): 3217}),
-        ("macho/New_training_psi.csv", {("Con", 0.0): 3215, ("AndersonDarling", "inf"): 43}),
+        ("macho/MACHO_ts.csv~", {}),
+        ("macho/New_training_psi.csv", {("AndersonDarling", "inf"): 43}),
     ],
 )
 def test_other_public_tables_show_what_they_have(name, expected, run):
@@ -150,3 +151,54 @@ def test_a_table_without_rows_is_shown(run, tmp_path):
     done = run(tmp_path / "t.csv")
     assert done.exit_code == 0
     assert "0 rows, 2 columns" in done.stderr
+
+
+def written(tmp_path, **columns):
+    write_table(Table.from_columns(columns), tmp_path / "t.parquet")
+    return tmp_path / "t.parquet"
+
+
+def lines_of(done):
+    assert done.exit_code == 0, done.output
+    return [line.partition("  #")[0] for line in done.stdout.splitlines() if "columns." in line]
+
+
+def test_negative_fluxes_that_are_limits_are_proposed_and_noise_is_not(run, tmp_path):
+    rng = np.random.default_rng(0)
+    flux = rng.lognormal(2, 0.5, 300)
+    limits = np.where(np.arange(300) % 10 == 0, -rng.uniform(1, 3, 300), flux)
+    path = written(tmp_path, flux=limits, flux_noise=rng.normal(1, 1, 300))
+    assert 'columns.flux.limits = "negative"' in lines_of(run(path))
+    assert not any("columns.flux_noise.limits" in line for line in lines_of(run(path)))
+
+
+def test_two_sentinels_of_a_flux_or_a_magnitude_get_a_reason_each(run, tmp_path):
+    rng = np.random.default_rng(0)
+    flux, mag = rng.lognormal(2, 0.5, 300) + 1, rng.normal(17, 1, 300)
+    flux[:40], flux[40:60], mag[:40], mag[40:60] = 0.0, -1.0, 99.0, -99.0
+    lines = lines_of(run(written(tmp_path, flux=flux, Jmag=mag, x=mag)))
+    assert lines[:4] == [
+        "columns.flux.undetected = [0.0]",
+        "columns.flux.uncovered = [-1.0]",
+        "columns.Jmag.undetected = [99.0]",
+        "columns.Jmag.uncovered = [-99.0]",
+    ]
+    assert "columns.x.sentinels = [-99.0, 99.0]" in lines
+
+
+def test_the_faint_edge_is_proposed_as_a_depth_and_drawn(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(0)
+    mag = rng.uniform(10, 18, 2000)
+    mag[::10] = np.nan
+    path = written(tmp_path, Jmag=mag, flux=10 ** (-0.4 * mag))
+    (tmp_path / "t.toml").write_text("\n".join(lines_of(run(path))))
+    found = read_schema(tmp_path / "t.toml").to_dict()
+    assert found["Jmag"]["depth"] == pytest.approx(17.84, abs=0.05)
+    assert found["Jmag"]["unit"] == "mag"
+    assert found["flux"]["depth"] == pytest.approx(10 ** (-0.4 * 17.84), rel=0.05)
+    assert run(path, "--figure", tmp_path / "edges.png").exit_code == 0
+    assert (tmp_path / "edges.png").read_bytes().startswith(b"\x89PNG")
+    done = run(written(tmp_path, x=mag), "--figure", tmp_path / "none.png")
+    assert done.exit_code == 2
+    assert "no column holds magnitudes or fluxes" in done.stderr

@@ -1,6 +1,5 @@
 """Inspect a file: columns, roles, gaps, ranges, and values that may be sentinels."""
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,89 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfill.catalog.column_info import ColumnInfo, Role
+from skyfill.catalog.brightness import ValueSample, brightness_of
+from skyfill.catalog.column_info import Role
+from skyfill.catalog.column_report import ColumnReport
 from skyfill.catalog.column_summary import ColumnSummary, summarize_column
-from skyfill.catalog.limit_rules import LIMITS, flag_column
+from skyfill.catalog.limit_rules import flag_column
 from skyfill.catalog.roles import Guess, guess_roles, with_guessed_roles
-from skyfill.catalog.schema import Schema, fact_line, sentinel_line
-from skyfill.catalog.sentinels import Sentinel, Suspect, find_suspects, is_limit
+from skyfill.catalog.schema import Schema
+from skyfill.catalog.sentinels import find_suspects
 from skyfill.catalog.table import Table
 from skyfill.catalog.table_files import open_scan
-
-
-@dataclass(frozen=True)
-class ColumnReport:
-    """What was found about one column.
-
-    Parameters
-    ----------
-    name, kind : str
-        Of the column; `kind` is its Arrow type.
-    info : ColumnInfo
-        From the file or the schema.
-    guess : Guess, optional
-        The role that it seems to have, if none is set.
-    summary : ColumnSummary
-        Its values.
-    suspects : tuple of Suspect
-        Values that may be sentinels.
-    n_without_error : int
-        Values beside which the column of their errors is empty, though it has others: limits, by
-        the custom of 2MASS and AllWISE.
-    flag : tuple of str and int, optional
-        The column beside it that marks limits with signs, and how many.
-    """
-
-    name: str
-    kind: str
-    info: ColumnInfo
-    guess: Guess | None
-    summary: ColumnSummary
-    suspects: tuple[Suspect, ...]
-    n_without_error: int = 0
-    flag: tuple[str, int] | None = None
-
-    @property
-    def missing_percent(self) -> float:
-        """Percentage of rows without a value."""
-        return 100 * self.summary.n_null / max(self.summary.n_rows, 1)
-
-    @property
-    def range(self) -> tuple[float, float] | None:
-        """Smallest and largest number, including undeclared sentinels."""
-        low, high = self.summary.lowest, self.summary.highest
-        return (min(low), max(high)) if low else None
-
-    @property
-    def declaration(self) -> str | None:
-        """The lines of a schema file that would declare the suspects and limits."""
-        values = [suspect.value for suspect in self.suspects]
-        plain = [value for value in values if not is_limit(value)]
-        lines = [sentinel_line(self.name, plain)] if plain else []
-        if len(plain) < len(values):
-            lines.append(fact_line(self.name, LIMITS, "signs"))
-        elif self.flag:
-            lines.append(fact_line(self.name, LIMITS, "flag"))
-        elif self.n_without_error:
-            lines.append(fact_line(self.name, LIMITS, "no error"))
-        return "\n".join(lines) or None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report for JSON."""
-        known: dict[str, Any] = {"name": self.name, "type": self.kind}
-        known |= self.info.to_metadata()
-        if self.guess:
-            known["guessed_role"] = str(self.guess.role)
-            known["guessed_of"] = self.guess.of
-            known["guessed_from"] = self.guess.why
-        return known | {
-            "missing": self.summary.n_null,
-            "range": self.range and [_for_json(end) for end in self.range],
-            "suspects": [{**vars(s), "value": _for_json(s.value)} for s in self.suspects],
-            "without_error": self.n_without_error,
-            "flagged": self.flag and {"column": self.flag[0], "count": self.flag[1]},
-            "declaration": self.declaration,
-        }
 
 
 @dataclass(frozen=True)
@@ -135,15 +61,28 @@ def inspect_file(path: str | Path, schema: Schema | None = None) -> Inspection:
     table = rules.apply(empty)
     summaries = {name: ColumnSummary() for name in table.names}
     pairs, bare = _with_errors(table), Counter[str]()
+    samples = {name: ValueSample() for name in _bright_columns(table)}
     for batch in scan.batches:
         part = rules.apply(Table(pa.Table.from_batches([batch])))
         for name, error in pairs.items():
             values, errors = part.column(name), part.column(error)
             bare[name] += pc.sum(pc.and_(values.is_valid(), errors.is_null())).as_py() or 0
+        for name, sample in samples.items():
+            sample.add(part.numbers(name)[:, 0])
         for name in part.names:
             summaries[name] += summarize_column(part.column(name).combine_chunks())
     used = {n: bare[n] for n, e in pairs.items() if summaries[e].n_null < summaries[e].n_rows}
-    return _report(str(path), table, summaries, used)
+    found = _report(str(path), table, summaries, used)
+    columns = (replace(c, values=samples[c.name].values) if c.name in samples else c
+               for c in found.columns)  # fmt: skip
+    return replace(found, columns=tuple(columns))
+
+
+def _bright_columns(table: Table) -> list[str]:
+    """Name the columns of numbers that are magnitudes or fluxes."""
+    features = with_guessed_roles(table).names_with(Role.FEATURE)
+    numbers = [n for n in features if not pa.types.is_string(table.column(n).type)]
+    return [name for name in numbers if brightness_of(name, table.info(name))]
 
 
 def _with_errors(table: Table) -> dict[str, str]:
@@ -151,11 +90,6 @@ def _with_errors(table: Table) -> dict[str, str]:
     known = with_guessed_roles(table)
     found = {str(known.info(n).of): n for n in known.names_with(Role.ERROR) if known.info(n).of}
     return {name: error for name, error in found.items() if name in table.names}
-
-
-def _for_json(value: Sentinel) -> Sentinel:
-    """Write infinity as text, because JSON has no number for it."""
-    return value if isinstance(value, str) or math.isfinite(value) else str(value)
 
 
 def _report(
@@ -183,5 +117,5 @@ def _flag(
 def _column(table: Table, name: str, summary: ColumnSummary, guess: Guess | None) -> ColumnReport:
     info = table.info(name)
     role = guess.role if guess else info.role
-    suspects = () if role is Role.REASON else tuple(find_suspects(summary, role, name))
+    suspects = () if role is Role.REASON else tuple(find_suspects(summary, role, name, info))
     return ColumnReport(name, str(table.column(name).type), info, guess, summary, suspects)

@@ -240,8 +240,8 @@ def as_schema(schema: "str | Path | Schema") -> Schema:
     return schema if isinstance(schema, Schema) else read_schema(schema)
 
 
-def sentinel_line(name: str, values: Iterable[Sentinel]) -> str:
-    """Write the line of a schema file that declares sentinels of a column.
+def sentinel_line(name: str, values: Iterable[Sentinel], key: str = "sentinels") -> str:
+    """Write the line of a schema file that declares sentinels of a column, or those of a reason.
 
     Examples
     --------
@@ -249,10 +249,10 @@ def sentinel_line(name: str, values: Iterable[Sentinel]) -> str:
     'columns."[3.6]".sentinels = [999.9999]'
     """
     listed = ", ".join(_toml_text(v) if isinstance(v, str) else repr(v) for v in values)
-    return f"columns.{_toml_key(name)}.sentinels = [{listed}]"
+    return f"columns.{_toml_key(name)}.{key} = [{listed}]"
 
 
-def fact_line(name: str, key: str, value: str) -> str:
+def fact_line(name: str, key: str, value: str | float) -> str:
     """Write the line of a schema file that states a fact about a column.
 
     Examples
@@ -260,7 +260,8 @@ def fact_line(name: str, key: str, value: str) -> str:
     >>> fact_line("W3", "limits", "no error")
     'columns.W3.limits = "no error"'
     """
-    return f"columns.{_toml_key(name)}.{key} = {_toml_text(value)}"
+    written = _toml_text(value) if isinstance(value, str) else repr(value)
+    return f"columns.{_toml_key(name)}.{key} = {written}"
 
 
 def _toml_key(name: str) -> str:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog.arrays import is_number
-from skyfill.catalog.column_info import Reason, Role
+from skyfill.catalog.brightness import Brightness, brightness_of
+from skyfill.catalog.column_info import ColumnInfo, Reason, Role
 from skyfill.catalog.column_summary import ColumnSummary, reads_as_null, summarize_column
 from skyfill.catalog.table import Table
 from skyfill.errors import CatalogError
@@ -89,13 +90,15 @@ def _value_set(name: str, kind: pa.DataType, values: Sequence[Sentinel]) -> pa.A
     return pa.array(values, kind)
 
 
-def find_suspects(summary: ColumnSummary, role: Role = Role.OTHER, name: str = "") -> list[Suspect]:
+def find_suspects(
+    summary: ColumnSummary, role: Role = Role.OTHER, name: str = "", info: ColumnInfo | None = None
+) -> list[Suspect]:
     """Find values that may be sentinels, without changing anything.
 
     Suspicious values are numbers made of nines and limits of integer types that lie apart from
     all other values; repeated extremes farther from the other values than their range; zero where
-    all others are positive, in a column of errors, or if it is repeated and either lies apart or
-    the column is named as a period; words such as ``N/A``.
+    all others are positive, in a column of errors, or if it is repeated in one of periods or
+    fluxes; words such as ``N/A``. A share or a count may well be zero.
 
     Examples
     --------
@@ -106,7 +109,8 @@ def find_suspects(summary: ColumnSummary, role: Role = Role.OTHER, name: str = "
     """
     if summary.words:
         return _suspect_words(summary)
-    never_zero = role is Role.ERROR or bool(_PERIOD.match(name))
+    is_flux = brightness_of(name, info or ColumnInfo()) is Brightness.FLUX
+    never_zero = role is Role.ERROR or is_flux or bool(_PERIOD.match(name))
     return _suspect_numbers(summary, role, never_zero=never_zero) if summary.lowest else []
 
 
@@ -123,7 +127,8 @@ def suspects_of(table: Table, names: Iterable[str]) -> dict[str, list[Suspect]]:
         column = table.column(name)
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
             summary = summarize_column(column.combine_chunks())
-            found[name] = find_suspects(summary, table.info(name).role, name)
+            info = table.info(name)
+            found[name] = find_suspects(summary, info.role, name, info)
     return {name: suspects for name, suspects in found.items() if suspects}
 
 
@@ -144,8 +149,13 @@ def _suspect_words(summary: ColumnSummary) -> list[Suspect]:
 def _suspect_numbers(summary: ColumnSummary, role: Role, *, never_zero: bool) -> list[Suspect]:
     counts = {**summary.lowest, **summary.highest}
     plain = sorted(value for value in counts if not is_customary(value))
-    found = ((v, _why(v, counts, plain, role, never_zero=never_zero)) for v in sorted(counts))
-    return [Suspect(value, counts[value], why) for value, why in found if why]
+    found: dict[float, str] = {}
+    for value in sorted(counts):
+        # Beside one sentinel there may be another: FIRST has -1 and 0.
+        rest = [other for other in plain if other not in found]
+        if why := _why(value, counts, rest, role, never_zero=never_zero):
+            found[value] = why
+    return [Suspect(value, counts[value], why) for value, why in found.items()]
 
 
 def _why(
@@ -155,8 +165,7 @@ def _why(
         return _why_customary(value, counts, plain)
     if value == plain[0] == 0 < plain[-1]:
         is_often = len(plain) >= _MANY and _is_frequent(value, counts, plain)
-        is_often = is_often and (never_zero or _is_isolated(plain))
-        often = role is Role.ERROR or is_often
+        often = role is Role.ERROR or (never_zero and is_often)
         return "zero where all other values are positive" if often else None
     return _why_extreme(value, counts, plain) if value in (plain[0], plain[-1]) else None
 
@@ -203,15 +212,6 @@ def is_limit(word: Sentinel) -> bool:
     (True, False)
     """
     return isinstance(word, str) and is_number(word.lstrip(" <>=")) and word.strip()[:1] in "<>"
-
-
-def _is_isolated(plain: list[float]) -> bool:
-    """Check whether zero lies further from the next value than that from the ones after it.
-
-    The share of an object's points that do something is often zero, and then one or two points'.
-    """
-    nearest = plain[1:_MANY]
-    return nearest[0] > nearest[-1] - nearest[0]
 
 
 def is_customary(value: float) -> bool:

@@ -9,7 +9,8 @@ from skyfill.cli import options as shared
 from skyfill.cli.terminal import echo, note, stages, write_json
 
 if TYPE_CHECKING:
-    from skyfill.catalog.inspection import ColumnReport, Inspection
+    from skyfill.catalog.column_report import ColumnReport
+    from skyfill.catalog.inspection import Inspection
 
 
 @click.command(
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
     metavar="COLUMN=VALUE[,VALUE...]",
     help="Declare values that mean a gap.",
 )
+@click.option(
+    "--figure",
+    type=click.Path(path_type=Path),
+    help="Draw magnitudes and fluxes with their faint edge (.png, .pdf).",
+)
 @shared.layout
 @shared.text()
 @shared.as_json("everything")
@@ -46,13 +52,14 @@ def command(
     units: tuple[str, ...],
     sentinels: tuple[str, ...],
     text: str | None,
+    figure: Path | None,
     as_json: bool,
     **layout: str | None,
 ) -> None:
     """List the columns of FILE: type, role, unit, gaps, range, suspicious values.
 
     A role with a question mark is a guess. Nothing is converted: to declare the suspicious values
-    as gaps, copy the lines at the end into a file for --schema.
+    as gaps or limits, or the depth of a survey, copy the lines at the end into a file for --schema.
     """
     from skyfill.catalog import Schema, inspect_file, read_schema
 
@@ -66,6 +73,10 @@ def command(
         write_json(found.to_dict())
     else:
         _show(found)
+    if figure:
+        from skyfill.report.faint_edge_figure import draw_faint_edges
+
+        draw_faint_edges(found.columns).savefig(figure, dpi=150)
     n_suspects = sum(len(column.suspects) for column in found.columns)
     note(
         f"{found.n_rows} rows, {len(found.columns)} columns, {n_suspects} suspicious values in "
@@ -92,7 +103,19 @@ def _show(found: "Inspection") -> None:
             why.append(f"{column.n_without_error} values without an error, which may be limits")
         if column.flag:
             why.append("{} marks {} limits".format(*column.flag))
+        if column.n_negative:
+            why.append(f"{column.n_negative} negative values, which may be limits of their size")
         echo(f"{column.declaration}  # {'; '.join(why)}")
+    _show_depths(found)
+
+
+def _show_depths(found: "Inspection") -> None:
+    deep = [column for column in found.columns if column.depth_line]
+    if deep:
+        echo("\nFaint edges, which are depths if gaps were not detected; --figure FILE draws them:")
+    for column in deep:
+        side = "brighter" if column.brightness == "magnitude" else "larger"
+        echo(f"{column.depth_line}  # 98 % of the values are {side}")
 
 
 def _cells(column: "ColumnReport") -> tuple[str, ...]:

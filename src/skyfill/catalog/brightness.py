@@ -1,0 +1,80 @@
+"""Columns that say how bright sources are, and where a survey ends: its faint edge."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skyfill.catalog.column_info import FLUXES, ColumnInfo
+
+# Quantile of the brightness of all sources, counted to the faint side, that is proposed as a depth.
+EDGE = 0.98
+# Values that are kept of a column, and fewer than these say nothing about an edge.
+MOST_VALUES, LEAST_VALUES = 1 << 17, 50
+_MAGNITUDE = re.compile(r"(.*_)?\w*mag(_\w+)?", re.IGNORECASE)
+_FLUX = re.compile(r"(.*_)?(\w*flux|fluence|lum|luminosity|counts?)(_\w+)?|[SF]_?\d[\d.]*\w*")
+_FLUX_UNIT = re.compile(r"(.*[^A-Za-z])?([a-zA-Zμµ]?Jy|[eE]rg|ct|count|photon|maggy|nanomaggy)\b")
+
+
+class Brightness(StrEnum):
+    """What a column of brightness holds."""
+
+    MAGNITUDE = "magnitude"
+    FLUX = "flux"
+
+
+def brightness_of(name: str, info: ColumnInfo) -> Brightness | None:
+    """Say whether a column holds magnitudes or fluxes: by UCD, unit or, without these, by name.
+
+    Examples
+    --------
+    >>> str(brightness_of("Jmag", ColumnInfo())), str(brightness_of("S1.4", ColumnInfo(unit="mJy")))
+    ('magnitude', 'flux')
+    >>> brightness_of("amplitude", ColumnInfo(unit="mag", ucd="src.var.amplitude"))
+    """
+    ucd, unit = (info.ucd or "").lower(), info.unit or ""
+    if info.is_magnitude:
+        return Brightness.MAGNITUDE
+    if ucd.startswith(FLUXES) or (not ucd and _FLUX_UNIT.fullmatch(unit)):
+        return Brightness.FLUX
+    if ucd or unit:
+        return None
+    if _MAGNITUDE.fullmatch(name):
+        return Brightness.MAGNITUDE
+    return Brightness.FLUX if _FLUX.fullmatch(name) else None
+
+
+@dataclass
+class ValueSample:
+    """Values of a column at even distances, at most `MOST_VALUES` of any number."""
+
+    values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    step: int = 1
+    n_seen: int = 0
+
+    def add(self, values: NDArray[np.float64]) -> None:
+        """Add values in the order of the table; NaN is none."""
+        seen = values[np.isfinite(values)]
+        first = -self.n_seen % self.step
+        self.values = np.concatenate([self.values, seen[first :: self.step]])
+        self.n_seen += len(seen)
+        while len(self.values) > MOST_VALUES:
+            self.values, self.step = self.values[::2], 2 * self.step
+
+
+def find_edge(values: NDArray[np.float64], kind: Brightness) -> float | None:
+    """Propose the depth of a survey, rounded to what its sources say; None if they are few.
+
+    Examples
+    --------
+    >>> find_edge(np.linspace(10, 20, 1001), Brightness.MAGNITUDE)
+    19.8
+    """
+    if len(values) < LEAST_VALUES:
+        return None
+    level = EDGE if kind is Brightness.MAGNITUDE else 1 - EDGE
+    return float(f"{np.quantile(values, level):.4g}")
