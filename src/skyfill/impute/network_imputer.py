@@ -11,7 +11,9 @@ import numpy as np
 from skyfill.errors import ConvergenceWarning
 from skyfill.impute._inputs import Array, part_of
 from skyfill.impute.base import DistributionImputer, as_generator
-from skyfill.network import Cells, Posterior, learn_mixture
+from skyfill.impute.refinement import RefinedNetwork, Refinement, refined
+from skyfill.impute.refining import check_refine, learn_refinement
+from skyfill.network import Cells, MixtureNetwork, Posterior, learn_mixture
 from skyfill.network.mixture.learn import LearnedMixture
 
 
@@ -37,6 +39,11 @@ class NetworkImputer(DistributionImputer):
         Map columns to normal scores first.
     n_fits : int
         Number of fits to average.
+    refine : {"auto", "trees"}, optional
+        Let forests correct the mixtures: each column is predicted from the others, as the mixtures
+        fill them, on cells that are hidden for this. "auto" follows a forest where the error of
+        cells that it did not see falls by one percent at least, "trees" wherever it falls. Gaps
+        with limits, columns with errors and tables of fewer than 200 rows are left to the mixtures.
     tol, max_iter : float, int
         EM stops when a step gains less than `tol` per row.
     random_state : int, RandomState or None
@@ -48,6 +55,8 @@ class NetworkImputer(DistributionImputer):
         The fitted model.
     plan_ : Plan
         Components, shrinkage, arcs and kind of gaps that were chosen.
+    refinement_ : Refinement or None
+        The forests; None where there are none.
     n_iter_ : int
         Steps of EM of the longest fit.
     converged_ : bool
@@ -76,6 +85,7 @@ class NetworkImputer(DistributionImputer):
         gaps: str = "ignorable",
         margins: bool = True,
         n_fits: int = 8,
+        refine: str | None = None,
         tol: float = 5e-4,
         max_iter: int = 300,
         random_state: Any = None,
@@ -86,6 +96,7 @@ class NetworkImputer(DistributionImputer):
         self.gaps = gaps
         self.margins = margins
         self.n_fits = n_fits
+        self.refine = refine
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -115,6 +126,7 @@ class NetworkImputer(DistributionImputer):
 
     def _learn(self, cells: Cells) -> None:
         options = self.get_params(deep=False)
+        refine = check_refine(options.pop("refine", None))
         rng = as_generator(options.pop("random_state"))
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else names[self.kept_]
@@ -123,6 +135,15 @@ class NetworkImputer(DistributionImputer):
         self.n_iter_, self.converged_ = learned.n_iter, learned.converged
         if not learned.converged:
             warnings.warn(self._complaint, ConvergenceWarning, stacklevel=3)
+        self.refinement_: Refinement | None = None
+        if refine is not None:
+            self.refinement_ = learn_refinement(
+                learned.network, learned.plan, cells, rng, refine=refine
+            )
+
+    @property
+    def _filler(self) -> MixtureNetwork | RefinedNetwork:
+        return refined(self.network_, self.refinement_)
 
     def transform(
         self, X: Any, *, lower: Any = None, upper: Any = None, errors: Any = None
@@ -133,7 +154,7 @@ class NetworkImputer(DistributionImputer):
         """
         cells = self._cells(X, lower, upper, errors)
         lost = np.isnan(cells.values)
-        return self.network_.posterior(cells).mean if lost.any() else cells.values.copy()
+        return self._filler.posterior(cells).mean if lost.any() else cells.values.copy()
 
     def fit_transform(self, X: Any, y: Any = None, **known: Any) -> Array:
         """Learn from a table and fill its gaps; takes `lower`, `upper` and `errors`."""
@@ -157,7 +178,7 @@ class NetworkImputer(DistributionImputer):
 
         With `denoise`, a cell seen with an error gives what it would be without it.
         """
-        return self.network_.posterior(self._cells(X, lower, upper, errors), denoise=denoise)
+        return self._filler.posterior(self._cells(X, lower, upper, errors), denoise=denoise)
 
     def quantiles(
         self,
@@ -169,7 +190,7 @@ class NetworkImputer(DistributionImputer):
         errors: Any = None,
     ) -> Array:
         """Quantiles of each cell, of shape (len(levels), n, p); a seen cell is itself."""
-        return self.network_.quantiles(self._cells(X, lower, upper, errors), levels)
+        return self._filler.quantiles(self._cells(X, lower, upper, errors), levels)
 
     def interval(self, X: Any, level: float = 0.9, **known: Any) -> tuple[Array, Array]:
         """Central interval of each cell that holds the share `level` of its distribution.
@@ -187,7 +208,7 @@ class NetworkImputer(DistributionImputer):
         cells = self._cells(X, *(known.pop(name, None) for name in ("lower", "upper", "errors")))
         if known:
             raise TypeError(f"sample takes no {', '.join(known)}")
-        return self.network_.draws(cells, n_draws, as_generator(random_state))
+        return self._filler.draws(cells, n_draws, as_generator(random_state))
 
     def score_samples(
         self, X: Any, *, lower: Any = None, upper: Any = None, errors: Any = None

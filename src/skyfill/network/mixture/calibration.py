@@ -103,13 +103,13 @@ def _held_out(
     """PIT and spread of hidden cells of held-out rows, NaN elsewhere."""
     model = learn(cells.take(~held), rng)
     rows = cells.take(np.tile(np.flatnonzero(held), TIMES))
-    hidden = _hide(rows, rng)
+    hidden = hide_like_gaps(rows, rng)
     lost = rows.hide(hidden)
     pit, spread = model.pit(lost, rows.values, rng), model.spreads(lost)
     return np.where(hidden, pit, np.nan), np.where(hidden, spread, np.nan)
 
 
-def _hide(rows: Cells, rng: Generator) -> NDArray[np.bool_]:
+def hide_like_gaps(rows: Cells, rng: Generator) -> NDArray[np.bool_]:
     """Hide cells: at random in half of the rows, in the pattern of another row in the others.
 
     Non-detections are no pattern to copy: a bright object would have been detected.

@@ -269,15 +269,22 @@ def _calibrate(
     """Calibrate on held-out rows with fits of the same plan."""
 
     def learn(rows: Cells, seeds: Generator) -> MixtureNetwork:
-        scores, starts = bare.score_cells(rows), seeds.spawn(CALIBRATION_FITS)
-
-        def fit(i: int) -> Mixture:
-            resample, tol = bool(plan.pooling), trial_tol(plan)
-            return fit_mixture(scores, plan, starts[i], tol=tol, resample=resample).params
-
-        return replace(bare, fits=tuple(map_threads(fit, list(range(CALIBRATION_FITS)))))
+        return fit_again(bare, rows, plan, seeds, CALIBRATION_FITS)
 
     return fit_levels(learn, cells.take(rng.permutation(len(cells))[: 2 * PLAN_ROWS]), rng)
+
+
+def fit_again(
+    network: MixtureNetwork, cells: Cells, plan: Plan, rng: Generator, n_fits: int
+) -> MixtureNetwork:
+    """Fit mixtures of the same plan to some rows, as well as choices and levels need it."""
+    scores, starts = network.score_cells(cells), rng.spawn(n_fits)
+
+    def fit(i: int) -> Mixture:
+        resample, tol = bool(plan.pooling), trial_tol(plan)
+        return fit_mixture(scores, plan, starts[i], tol=tol, resample=resample).params
+
+    return replace(network, fits=tuple(map_threads(fit, list(range(n_fits)))))
 
 
 def _spread(plan: Plan, n_fits: int, vary: bool) -> list[Plan]:

@@ -1,0 +1,188 @@
+"""Learn what forests can correct, from seen cells that are hidden the way real gaps are.
+
+The forests see what they will see later: rows filled by mixtures that were not fitted to them. How
+far each is followed is chosen on cells that it did not see; often that is not at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from skyfill.impute.pulls import Held, HeldShapes, Rule
+from skyfill.impute.refinement import Pull, Refinement, view_of
+from skyfill.impute.regression_trees import RegressionTrees, flatten_trees, join_trees
+from skyfill.network import Cells, MixtureNetwork
+from skyfill.network.mixture.calibration import STEPS, hide_like_gaps
+from skyfill.network.mixture.fit import Plan
+from skyfill.network.mixture.learn import fit_again
+from skyfill.network.mixture.margin import Margin
+from skyfill.threads import map_threads, one_blas_thread
+
+Array = NDArray[np.float64]
+# Parts of the rows that are held out in turn, fits that fill them, and how many times cells are
+# hidden.
+FOLDS, FITS, TIMES = 4, 2, 4
+# Most rows to learn from, fewest of a table, and fewest hidden cells of a column.
+MOST_ROWS, LEAST_ROWS, LEAST_CELLS = 6000, 200, 100
+# Trees of a column, share of the rows that each sees, and cells of a leaf.
+TREES, BAG, LEAST_IN_LEAF = 50, 0.67, 3
+# Share of the columns that a split chooses from, and the fewest.
+COLUMNS, LEAST_COLUMNS = 1 / 3, 4
+# Levels of the quantiles that forests are judged by.
+LEVELS = STEPS[2:-2:2]
+# When a forest is followed: where held-out cells gain clearly, or at all.
+RULES = {"auto": Rule(gain=0.01, sure=0.5), "trees": Rule(gain=0.0, sure=0.0)}
+
+
+def check_refine(refine: str | None) -> str | None:
+    """Refuse a kind of refinement that does not exist."""
+    if refine is not None and refine not in RULES:
+        raise ValueError(f"refine must be {', '.join(RULES)} or None, not {refine!r}")
+    return refine
+
+
+class Views(NamedTuple):
+    """Rows with hidden cells, filled by mixtures that do not know these rows."""
+
+    row: NDArray[np.int64]  # (m,)
+    truth: Array  # (m, p)
+    hidden: NDArray[np.bool_]  # (m, p)
+    scores: Array  # (m, p)
+    mean: Array  # (m, p)
+    sd: Array  # (m, p)
+    quantiles: Array  # (levels, m, p)
+
+
+def learn_refinement(
+    network: MixtureNetwork, plan: Plan, cells: Cells, rng: Generator, *, refine: str = "auto"
+) -> Refinement | None:
+    """Learn forests of the columns that gain from them; None where no column does.
+
+    Parameters
+    ----------
+    network : MixtureNetwork
+        Fitted to `cells`.
+    plan : Plan
+        Of its fits.
+    cells : Cells
+        Columns with errors are left to the mixtures: no tree sees values without errors. So is a
+        table of fewer than 200 rows.
+    rng : numpy.random.Generator
+    refine : {"auto", "trees"}
+        Follow the forests where held-out cells gain clearly, or wherever they gain.
+    """
+    if len(cells) < LEAST_ROWS or len(network) < 2:
+        return None
+    cells = cells.take(rng.permutation(len(cells))[:MOST_ROWS])
+    with one_blas_thread():
+        views = _make_views(network, plan, cells, rng)
+        exact = ~cells.is_noisy.any(axis=0)
+        columns = np.flatnonzero(exact & (views.hidden.sum(axis=0) >= LEAST_CELLS)).tolist()
+        seeds = dict(zip(columns, rng.spawn(len(columns)), strict=True))
+
+        def work(j: int) -> Column | None:
+            return _refine_column(j, views, network.margins[j], RULES[refine], seeds[j])
+
+        found = map_threads(work, columns)
+    kept = [column for column in found if column is not None]
+    return _collect(kept, network) if kept else None
+
+
+def _make_views(network: MixtureNetwork, plan: Plan, cells: Cells, rng: Generator) -> Views:
+    """Fill hidden cells of each part of the rows with mixtures fitted to the others."""
+    part_of, parts = np.arange(len(cells)) % FOLDS, []
+    for part in range(FOLDS):
+        model = fit_again(network, cells.take(part_of != part), plan, rng, FITS)
+        rows = np.tile(np.flatnonzero(part_of == part), TIMES)
+        some = cells.take(rows)
+        hidden = hide_like_gaps(some, rng)
+        lost = some.hide(hidden)
+        post = model.posterior(lost)
+        scores = network.scores(np.where(np.isnan(lost.values), post.mean, lost.values))
+        quantiles = model.quantiles(lost, LEVELS.tolist())
+        parts.append(Views(rows, some.values, hidden, scores, post.mean, post.sd, quantiles))
+    row, *tables = zip(*parts, strict=True)
+    return Views(np.concatenate(row), *(np.concatenate(each, axis=-2) for each in tables))
+
+
+class Column(NamedTuple):
+    """A refined column; the pulls hold single numbers."""
+
+    place: int
+    center: float
+    unit: float
+    mean: tuple[float, float, float]
+    shape: tuple[float, float, float]
+    levels: Array
+    trees: RegressionTrees
+
+
+def _refine_column(
+    j: int, views: Views, margin: Margin, rule: Rule, rng: Generator
+) -> Column | None:
+    """Grow the forest of a column; None if it is of no use."""
+    at = np.flatnonzero(views.hidden[:, j])
+    true, mean = views.truth[at, j], views.mean[at, j]
+    center = float(np.median(true))
+    unit = _size(true - center)
+    if not 0 < unit < np.inf:
+        return None
+    spread = views.sd[at, j] / unit
+    target = (true - center) / unit
+    trees, found = _grow(view_of(views.scores[at], spread), target, views.row[at], rng)
+    ok = ~np.isnan(found)
+    held = Held(target[ok], (mean[ok] - center) / unit, spread[ok], found[ok])
+    move = margin.to_normal(center + unit * found[ok]) - margin.to_normal(mean[ok])
+    quantiles = np.stack([margin.to_normal(each) for each in views.quantiles[:, at[ok], j]])
+    shapes = HeldShapes(held, margin, unit, true[ok], move, quantiles, LEVELS)
+    pulls = held.pull_mean(rule), shapes.pull(rule)
+    if not max(pull[0] for pull in pulls) > 0:
+        return None
+    return Column(j, center, unit, *pulls, shapes.levels(pulls[1], rng), trees)
+
+
+def _size(values: Array) -> float:
+    """Root mean square, also of values whose squares would overflow."""
+    most = float(np.abs(values).max())
+    return most * float(np.sqrt(np.mean((values / most) ** 2))) if 0 < most < np.inf else 0.0
+
+
+def _grow(
+    X: NDArray[np.float32], y: Array, row: NDArray[np.int64], rng: Generator
+) -> tuple[RegressionTrees, Array]:
+    """Grow trees on some rows each; predict every cell by the trees that did not see its row."""
+    from sklearn.tree import ExtraTreeRegressor
+
+    total, count, trees = np.zeros(len(y)), np.zeros(len(y)), []
+    n_columns = min(max(round(COLUMNS * X.shape[1]), LEAST_COLUMNS), X.shape[1])
+    options: dict[str, Any] = {"max_features": n_columns, "min_samples_leaf": LEAST_IN_LEAF}
+    for _ in range(TREES):
+        tree = ExtraTreeRegressor(**options, random_state=int(rng.integers(2**31)))
+        inside = (rng.random(row.max() + 1) < BAG)[row]
+        tree.fit(X[inside], y[inside])
+        total[~inside] += tree.predict(X[~inside])
+        count += ~inside
+        trees.append(tree.tree_)
+    found = np.divide(total, count, out=np.full(len(y), np.nan), where=count > 0)
+    return flatten_trees(trees), found
+
+
+def _collect(columns: list[Column], network: MixtureNetwork) -> Refinement:
+    places = np.array([column.place for column in columns], np.int64)
+    levels = np.array([column.levels for column in columns])
+    if network.calibration is not None:
+        pairs = zip(levels, network.calibration[places], strict=True)
+        levels = np.stack([np.interp(new, STEPS, old) for new, old in pairs])
+    return Refinement(
+        places,
+        np.array([column.center for column in columns]),
+        np.array([column.unit for column in columns]),
+        Pull(*np.array([column.mean for column in columns]).T),
+        Pull(*np.array([column.shape for column in columns]).T),
+        levels,
+        join_trees([column.trees for column in columns]),
+    )

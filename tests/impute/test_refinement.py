@@ -1,0 +1,194 @@
+"""Forests that correct mixtures: what they gain, and what they must not touch."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skyfill.impute import NetworkImputer
+from skyfill.impute.pulls import NONE, Rule
+from skyfill.impute.refinement import ratio, trust
+from skyfill.impute.regression_trees import RegressionTrees, flatten_trees, join_trees
+
+
+def rule_table(n=500, seed=0, rate=0.15):
+    """Columns of which one is the size of another: a rule that one Gaussian cannot see."""
+    rng = np.random.default_rng(seed)
+    a, b, noise = rng.normal(size=(3, n))
+    X = np.column_stack([a, b, np.abs(a) + 0.05 * noise, b + 0.3 * noise])
+    return X, np.where(rng.random(X.shape) < rate, np.nan, X)
+
+
+def imputer(refine="trees", **options):
+    options = {"n_fits": 1, "shrinkage": 5.0, "random_state": 0} | options
+    return NetworkImputer(1, refine=refine, **options)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """The same mixture without forests and with them."""
+    X = rule_table()[1]
+    return imputer(None).fit(X), imputer().fit(X)
+
+
+def test_a_rule_that_a_gaussian_cannot_see_is_learned(fitted):
+    truth, new = rule_table(seed=1)
+    lost = np.isnan(new[:, 2])
+    errors = [np.std((each.transform(new) - truth)[lost, 2]) for each in fitted]
+    assert errors[1] < 0.7 * errors[0]
+    widths = [np.subtract(*each.interval(new)[::-1])[lost, 2].mean() for each in fitted]
+    assert widths[1] < 0.9 * widths[0]
+
+
+def test_intervals_hold_what_they_promise(fitted):
+    truth, new = rule_table(n=4000, seed=2)
+    low, high = fitted[1].interval(new, 0.9)
+    lost = np.isnan(new)
+    inside = ((low <= truth) & (truth <= high))[lost]
+    assert 0.87 < inside.mean() < 0.93
+
+
+def test_the_mixture_is_the_same_with_and_without(fitted):
+    plain, refined = (each.network_ for each in fitted)
+    assert_array_equal(plain.fits[0].means, refined.fits[0].means)
+    assert fitted[0].refinement_ is None
+
+
+def test_seen_cells_stay_and_a_row_is_filled_alone_as_among_others(fitted):
+    new = rule_table(n=40, seed=3)[1]
+    new[0], new[:, 3] = np.nan, np.nan
+    for found in (fitted[1].transform(new), *fitted[1].quantiles(new, [0.1, 0.9])):
+        seen = ~np.isnan(new)
+        assert (found[seen].view(np.int64) == new[seen].view(np.int64)).all()
+        assert np.isfinite(found).all()
+    alone = np.vstack([fitted[1].transform(row[None]) for row in new])
+    assert_allclose(alone, fitted[1].transform(new), rtol=1e-9)
+
+
+def test_quantiles_rise_and_no_draw_leaves_the_range(fitted):
+    new = rule_table(n=200, seed=4)[1]
+    quantiles = fitted[1].quantiles(new, np.linspace(0.02, 0.98, 25))
+    assert (np.diff(quantiles, axis=0) >= -1e-9).all()
+    draws, plain = (each.sample(new, 20, random_state=0) for each in fitted[::-1])
+    low, high = plain.min(axis=(0, 1)), plain.max(axis=(0, 1))
+    wide = 3 * (high - low)
+    assert ((draws > low - wide) & (draws < high + wide)).all()
+
+
+def test_draws_keep_the_order_of_the_draws_of_mixtures(fitted):
+    new = rule_table(n=50, seed=5)[1]
+    plain, refined = (each.sample(new, 30, random_state=7) for each in fitted)
+    rows, columns = np.nonzero(np.isnan(new))
+    for row, column in zip(rows, columns, strict=True):
+        order = np.argsort(plain[:, row, column], kind="stable")
+        assert (np.diff(refined[order, row, column]) >= -1e-9).all()
+
+
+def test_gaps_with_limits_are_those_of_the_mixtures(fitted):
+    new = np.array([[1.0, 1.0, np.nan, 0.0]])
+    limits = {"lower": np.array([[np.nan, np.nan, 0.5, np.nan]])}
+    plain, refined = (each.posterior(new, **limits) for each in fitted)
+    assert_array_equal(plain.mean, refined.mean)
+    assert refined.mean[0, 2] > 0.5
+    assert_array_equal(*(each.quantiles(new, [0.1, 0.9], **limits) for each in fitted))
+
+
+def test_values_that_many_rows_share_stay_such_values():
+    X = rule_table()[0]
+    X[:, 2] = np.maximum(X[:, 2] - 0.7, 0.0)
+    X[::4, 2] = np.nan
+    draws = imputer().fit(X).sample(X, 20, random_state=0)[:, ::4, 2]
+    assert np.mean(draws == 0.0) > 0.3
+    assert (draws >= 0.0).all()
+
+
+def test_units_rescale_the_answer(fitted):
+    X, new = rule_table()[1], rule_table(n=60, seed=6)[1]
+    center, unit = np.array([5.0, 0.0, 100.0, -3.0]), np.array([1e-6, 1, 2.0**20, 1e120])
+    plain = fitted[1].transform(new)
+    rescaled = imputer().fit(X * unit + center).transform(new * unit + center)
+    error = (rescaled - center) / unit - plain
+    # Rounding moves a few values across the cut of a tree.
+    assert np.quantile(np.abs(error), 0.98) < 1e-3
+
+
+def test_the_same_seed_gives_the_same_forests(fitted):
+    X, new = rule_table()[1], rule_table(n=30, seed=1)[1]
+    assert_array_equal(fitted[1].transform(new), imputer().fit(X).transform(new))
+
+
+def test_columns_of_noise_and_small_tables_are_left_to_the_mixtures():
+    noise = np.random.default_rng(0).normal(size=(300, 3))
+    assert imputer("auto").fit(noise).refinement_ is None
+    assert imputer().fit(rule_table(n=150)[1]).refinement_ is None
+
+
+def test_columns_with_errors_are_left_to_the_mixtures():
+    X = rule_table(n=300)[1]
+    errors = np.full(X.shape, np.nan)
+    errors[:, 2] = 0.05
+    found = imputer().fit(X, errors=errors).refinement_
+    assert found is None or 2 not in found.columns
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match="refine must be auto, trees or None, not 'tree'"):
+        imputer("tree").fit(rule_table(n=20)[1])
+
+
+def test_a_rule_asks_for_a_gain_that_is_sure():
+    before = np.ones(100)
+    assert Rule(0.01, 2.0).holds(before, before - 0.02)
+    assert not Rule(0.05, 0.0).holds(before, before - 0.02)
+    after = before - 0.02 + np.tile([1.0, -1.0], 50)
+    assert not Rule(0.01, 1.0).holds(before, after)
+
+
+def test_trust_and_ratio():
+    assert_allclose(trust(np.array([0.0, 3.0]), 4.0), [0.0, 9 / 25])
+    assert_allclose(trust(np.array([0.0, 3.0]), 0.0), [0.0, 1.0])
+    assert_allclose(ratio(np.array([3.0]), (1.0, 4.0, 0.5)), [1 - 0.5 * 9 / 25])
+    assert_allclose(ratio(np.array([3.0]), NONE), [1.0])
+
+
+def test_flat_trees_predict_what_those_of_scikit_learn_do():
+    from sklearn.tree import ExtraTreeRegressor
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4)).astype(np.float32)
+    grown = [ExtraTreeRegressor(random_state=s).fit(X, X[:, 0] * X[:, 1]) for s in range(4)]
+    flat = join_trees([flatten_trees([tree.tree_ for tree in grown[i : i + 2]]) for i in (0, 2)])
+    flat.check(4)
+    new = np.vstack([rng.normal(size=(200, 4)).astype(np.float32), X])
+    for first, last in ((0, 4), (1, 2), (2, 4)):
+        expected = np.mean([tree.predict(new) for tree in grown[first:last]], axis=0)
+        assert_allclose(flat.mean(new, first, last), expected, rtol=1e-5, atol=1e-6)
+
+
+STUMP = RegressionTrees(
+    np.array([0, 3]),
+    np.array([0, -1, -1], np.int32),
+    np.array([0.5, 1.0, 2.0], np.float32),
+    np.array([2, 0, 0], np.int32),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        ("starts", [0, 2], "cover"),
+        ("starts", [0, 3, 3], "no nodes"),
+        ("feature", [7, -1, -1], "does not exist"),
+        ("number", [np.nan, 1, 2], "finite"),
+        ("number", [0.5, 1], "length"),
+        ("right", [3, 0, 0], "follow"),
+        ("right", [0, 0, 0], "follow"),
+        ("feature", [0, -1, 0], "follow"),
+    ],
+)
+def test_malicious_trees_are_refused(name, values, words):
+    STUMP.check(1)
+    array = np.array(values, getattr(STUMP, name).dtype)
+    with pytest.raises(ValueError, match=words):
+        STUMP._replace(**{name: array}).check(1)
+    with pytest.raises(ValueError, match="wrong type"):
+        STUMP._replace(**{name: np.array(values, np.complex128)}).check(1)
