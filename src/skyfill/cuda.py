@@ -17,6 +17,7 @@ from numba import cuda as _cuda
 from numba.cuda.extending import overload  # type: ignore[attr-defined]
 
 from skyfill.atomic import add_at
+from skyfill.device import Room
 from skyfill.threads import free_threads, map_threads
 
 cuda: Any = _cuda  # has no types
@@ -122,7 +123,7 @@ class CudaDevice:
                 _copy(some, packet[: some.size])
         return out
 
-    def run(self, body: Any, n: int, *args: Any, room: int = 1, dtype: Any = np.float64) -> None:
+    def run(self, body: Any, n: int, *args: Any, room: Room = 1, dtype: Any = np.float64) -> None:
         """Start a thread per item; does not wait for the end."""
         if n == 0:
             return
@@ -190,16 +191,34 @@ def _for_numba(value: Any) -> Any:
 
 
 @cache
-def _kernel(body: Any, size: int, dtype: Any) -> Any:
+def _kernel(body: Any, room: Room, dtype: Any) -> Any:
     """Compile a body for the card, with its own room in each thread."""
     kind = from_dtype(dtype)
+    if isinstance(room, tuple):
+        return _kernel_with_squares(body, *room, kind)
 
     def kernel(n, args):  # type: ignore[no-untyped-def]
-        room = cuda.local.array(size, kind)
+        line = cuda.local.array(room, kind)
         i = cuda.grid(1)
         step = cuda.gridsize(1)
         while i < n:
-            body(i, room, *args)
+            body(i, line, *args)
+            i += step
+
+    return cuda.jit(kernel)
+
+
+def _kernel_with_squares(body: Any, size: int, side: int, kind: Any) -> Any:
+    # The sizes of local arrays must be constants, hence a kernel of its own.
+    shape = (3, side, side)
+
+    def kernel(n, args):  # type: ignore[no-untyped-def]
+        line = cuda.local.array(size, kind)
+        squares = cuda.local.array(shape, kind)
+        i = cuda.grid(1)
+        step = cuda.gridsize(1)
+        while i < n:
+            body(i, (line, squares), *args)
             i += step
 
     return cuda.jit(kernel)

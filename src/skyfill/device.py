@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ EMULATED = "emulated"
 # Name of the variable that chooses the device of processes started elsewhere, such as Dask workers.
 VARIABLE = "SKYFILL_DEVICE"
 T = TypeVar("T")
+Room: TypeAlias = int | tuple[int, int]
 
 
 class Device(Protocol):
@@ -50,8 +51,11 @@ class Device(Protocol):
     def host(self, array: Any, out: Any = None) -> Any:
         """Copy an array back, to `out` if given; waits until all that was asked for is done."""
 
-    def run(self, body: Any, n: int, *args: Any, room: int = 1, dtype: Any = np.float64) -> None:
-        """Call ``body(i, room, *args)`` for i below n; `room` is an array of that many numbers."""
+    def run(self, body: Any, n: int, *args: Any, room: Room = 1, dtype: Any = np.float64) -> None:
+        """Call ``body(i, room, *args)`` for i below n; `room` is an array of that many numbers.
+
+        Or it is two arrays: one of so many numbers, and three squares of so many columns.
+        """
 
     def fft(self, rows: Any) -> Any:
         """Fourier transforms of the rows of a complex array, which may be overwritten."""

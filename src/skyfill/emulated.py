@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from skyfill.device import Room
+
 
 class EmulatedDevice:
     """Runs what a GPU would run, slowly; see `skyfill.device.Device`."""
@@ -30,9 +32,12 @@ class EmulatedDevice:
         out[...] = array
         return out
 
-    def run(self, body: Any, n: int, *args: Any, room: int = 1, dtype: Any = np.float64) -> None:
+    def run(self, body: Any, n: int, *args: Any, room: Room = 1, dtype: Any = np.float64) -> None:
         """Call the body for each item; what it calls is compiled."""
-        place = np.empty(room, dtype)
+        size, side = room if isinstance(room, tuple) else (room, 0)
+        place: Any = np.empty(size, dtype)
+        if side:
+            place = (place, np.empty((3, side, side), dtype))
         with np.errstate(all="ignore"):
             for i in range(n):
                 body.py_func(i, place, *args)

@@ -21,7 +21,7 @@ from skyfill.network.mixture import (
 )
 from skyfill.network.mixture.margin import GRID_REACH, Constant, Identity, Margin
 from skyfill.network.mixture.mixture import gap_logs
-from skyfill.network.mixture.network import NARROWEST
+from skyfill.network.mixture.row_kernels import NARROWEST
 
 Array = NDArray[np.float64]
 # An axis shows the middle of a column, and its own width on both sides where there are data.

@@ -24,6 +24,7 @@ from skyfill.catalog.file_io import writing
 from skyfill.device import gpu_for
 from skyfill.model import Model, Refined, refine, train
 from skyfill.model.training import check_range
+from skyfill.network.cells import Cells
 from skyfill.network.mixture.margin import Margin, fit_margin, identity_margin
 from skyfill.network.mixture.mixture import (
     ROWS_AT_ONCE,
@@ -31,7 +32,7 @@ from skyfill.network.mixture.mixture import (
     expect_mixture,
     split,
 )
-from skyfill.network.mixture.on_device import EM_WORTH_A_GPU, expect_on_device
+from skyfill.network.mixture.on_device import EM_WORTH_A_GPU, expect_on_device, load_scores
 from skyfill.network.moments import Moments
 from skyfill.scale.em_steps import Steps
 from skyfill.scale.train_limits import train_with_limits
@@ -174,7 +175,7 @@ def expect_columns(
         for start in range(0, columns.n_rows, size)
     )
     if device is not None:
-        there = (device.array(rows) for rows in blocks)
+        there = (load_scores(device, Cells(rows)) for rows in blocks)
         return reduce(add, (expect_on_device(device, rows, mixture) for rows in there))
     return reduce(add, (moments for rows in blocks for moments in _expect(rows, mixture)))
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skyfill.device import gpu_for, using
+from skyfill.network.cells import Cells
 from skyfill.network.mixture import on_device
 from skyfill.network.mixture.fit import Plan, fit_mixture
 from skyfill.network.mixture.margin import fit_margin, identity_margin
@@ -67,7 +68,7 @@ def test_single_precision_is_close(name):
         margins = (model.margins, model._knots, model._moments)
         device = gpu_for(1, 1)
         there = on_device.load_mixture(device, model.fits, *margins, dtype=np.float32)
-        found = there.look(X)
+        found = there.look(Cells(X))
     scale = np.nanstd(X, axis=0) + 1e-9
     assert np.abs((found["mean"] - expected.mean) / scale).max() < 1e-3
     assert np.abs((found["sd"] - expected.sd) / scale).max() < 1e-3
@@ -83,7 +84,9 @@ def test_expected_moments_agree_in_batches_of_any_size(name, informative, monkey
         device = gpu_for(1, 1)
         for rows in (64, 17):
             monkeypatch.setattr(on_device, "ROWS_AT_ONCE", rows)
-            found = on_device.expect_on_device(device, device.array(Z), start)
+            found = on_device.expect_on_device(
+                device, on_device.load_scores(device, Cells(Z)), start
+            )
             assert found.n == expected.n
             for part in ("weight", "total", "cross", "gaps", "loglik"):
                 assert np.allclose(getattr(found, part), getattr(expected, part), atol=1e-8), part
@@ -101,17 +104,45 @@ def test_em_takes_the_same_steps(name):
     assert np.allclose(found.params.covs, expected.params.covs, atol=1e-8)
 
 
-def test_tables_with_limits_stay_on_the_processor():
-    from skyfill.network.cells import Cells
+def uncertain(rng, X):
+    """Limits of most gaps, from one side or both, hard and soft; errors of some values."""
+    gap, kind = np.isnan(X), rng.integers(5, size=X.shape)
+    lower = np.where(gap & np.isin(kind, (1, 3)), rng.normal(0, 0.7, X.shape), np.nan)
+    upper = np.where(gap & (kind == 2), rng.normal(0, 0.7, X.shape), np.nan)
+    upper = np.where(gap & (kind == 3), lower + rng.uniform(0.2, 1, X.shape), upper)
+    errors = np.where(rng.random(X.shape) < 0.4, rng.uniform(0, 0.5, X.shape), np.nan)
+    return Cells(X, lower, upper, errors)
 
+
+@pytest.mark.parametrize("informative", [False, True])
+@pytest.mark.parametrize("name", DEVICES)
+def test_limits_and_errors_agree(name, informative):
     rng = np.random.default_rng(5)
-    X = table(rng)
-    model = network(rng, X)
-    upper = np.where(np.isnan(X), 1.0, np.nan)
-    cells = Cells(X, None, upper, None)
-    expected = model.look(cells).posterior.mean
-    with using("emulated"):
-        assert np.array_equal(model.look(cells).posterior.mean, expected)
+    X = table(rng, 60)
+    model, cells = network(rng, X, informative=informative), uncertain(rng, X)
+    assert cells.is_limited.sum(axis=1).max() > 1
+    expected = model.look(cells, responsibilities=True, denoise=True)
+    loglik = model.loglik(cells)
+    with using(name):
+        found = model.look(cells, responsibilities=True, denoise=True)
+        assert np.allclose(model.loglik(cells), loglik, atol=1e-7)
+    assert np.allclose(found.responsibilities, expected.responsibilities, atol=1e-7)
+    assert np.allclose(found.seen, expected.seen, atol=1e-7)
+    assert np.allclose(found.posterior.mean, expected.posterior.mean, atol=1e-6)
+    assert np.allclose(found.posterior.sd, expected.posterior.sd, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_expected_moments_within_limits_agree(name):
+    rng = np.random.default_rng(7)
+    scores, start = uncertain(rng, table(rng)), mixture(rng, 3)
+    expected = expect_mixture(sort_rows(scores), start)
+    with using(name):
+        device = gpu_for(1, 1)
+        there = on_device.load_scores(device, scores)
+        found = on_device.expect_on_device(device, there, start)
+    for part in ("weight", "total", "cross", "gaps", "loglik"):
+        assert np.allclose(getattr(found, part), getattr(expected, part), atol=1e-5), part
 
 
 @pytest.mark.parametrize("name", DEVICES)

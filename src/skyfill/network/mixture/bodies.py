@@ -1,9 +1,8 @@
 """Bodies of the loops that a GPU runs over rows, components and cells of a table with gaps.
 
-See `skyfill.device`. The formulas are those of kernels.py, where eight components stand side by
-side in vector instructions; here each component of each row has a thread. Components stand along
-the last axis, so that neighbouring threads read neighbouring numbers. `unit` holds zero, one and
-the least pivot in the precision in which everything is computed.
+See `skyfill.device`. Components stand along the last axis, so that neighbouring threads read
+neighbouring numbers.
+`cells`, `sorts` and `sites` are explained in solving.py.
 """
 
 import math
@@ -12,169 +11,97 @@ import numpy as np
 from numba import njit
 
 from skyfill.atomic import add_at
-from skyfill.network.mixture.gap_kernels import choose
+from skyfill.network.mixture.gap_kernels import choose, limited_moments
 from skyfill.network.mixture.kernels import add_log, normalize_fit
+from skyfill.network.mixture.limited_kernels import CELLS, changes_little
 from skyfill.network.mixture.margin_kernels import last_below, score_between, value_at
 from skyfill.network.mixture.margin_moments import add_component
+from skyfill.network.mixture.solving import (
+    NO,
+    ONE,
+    TWO,
+    complete_row,
+    covariance,
+    place_errors,
+    solve,
+)
 
 
 @njit
 def score_cell(i, room, X, place, shift, width, knots, out):  # type: ignore[no-untyped-def]
-    """Give the normal score of a cell; `place` is the number of its column's knots, or -1."""
+    """Give the normal score of a cell."""
     r, j = i // X.shape[1], i % X.shape[1]
-    value = X[r, j]
+    out[r, j] = score(X[r, j], j, place, shift, width, knots)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def score(value, j, place, shift, width, knots):  # type: ignore[no-untyped-def]
+    """Give the normal score of a value; `place` is the number of its column's knots, or -1."""
     if math.isnan(value):
-        out[r, j] = value
-    elif place[j] < 0:
-        out[r, j] = (value - shift[j]) / width[j]
-    else:
-        m = place[j]
-        at = last_below(knots[2], knots[1][m], knots[1][m + 1], value)
-        atom = last_below(knots[6], knots[5][m], knots[5][m + 1], value)
-        out[r, j] = score_between(value, m, at, atom, knots)
+        return value
+    if place[j] < 0:
+        return (value - shift[j]) / width[j]
+    m = place[j]
+    at = last_below(knots[2], knots[1][m], knots[1][m + 1], value)
+    atom = last_below(knots[6], knots[5][m], knots[5][m + 1], value)
+    return score_between(value, m, at, atom, knots)
+
+
+# What a cell is, in the order in which the columns of a row are worked on.
+LOST, LIMITED, EXACT = range(3)
 
 
 @njit
-def sort_columns(r, room, Z, n_components, order, steps, counts):  # type: ignore[no-untyped-def]
-    """List the columns of a row: those that are lost, then those that are seen; count the first.
+def sort_columns(r, room, cells, n_components, order, steps, counts, limits):  # type: ignore[no-untyped-def]
+    """List the columns of a row: the lost ones, those with limits last among them; then the others.
 
-    `steps` are the places of the columns in arrays that have the components along the last axis.
+    A value with an error counts as lost. `steps` are the places of the columns in arrays that have
+    the components along the last axis; `counts` and `limits` are the numbers of lost columns and of
+    those with limits.
     """
-    p, count = Z.shape[1], 0
-    for j in range(p):
-        if math.isnan(Z[r, j]):
-            order[r, count], steps[r, count] = j, j * n_components
-            count += 1
-    counts[r] = count
-    for j in range(p):
-        if not math.isnan(Z[r, j]):
-            order[r, count], steps[r, count] = j, j * n_components
-            count += 1
-
-
-# Unsigned numbers are used as they are; signed ones might count from the end of an array, and the
-# test for that takes a GPU longer than the arithmetic.
-_NO, _ONE, _TWO = np.uint64(0), np.uint64(1), np.uint64(2)
+    at = 0
+    for kind in range(3):
+        for j in range(cells[0].shape[1]):
+            if kind_of(r, j, cells) == kind:
+                order[r, at], steps[r, at] = j, j * n_components
+                at += 1
+        if kind == LOST:
+            limits[r] = at
+        elif kind == LIMITED:
+            counts[r], limits[r] = at, at - limits[r]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def solve(x, order, steps, count, k, means, precisions, unit, room):  # type: ignore[no-untyped-def]
-    """Factorise what is lost of a row for a component, P = L L^T, and solve for what is seen.
-
-    `room` gets the rows of L, their diagonal inverted, one after the other; then L^-1 P c of the
-    lost columns, and the seen columns c less their mean. Returns -2 times the log density but for
-    its constant, and the log of the determinant of L^-1.
-    """
-    p = np.uint64(x.size)
-    solved = p * (p + _ONE) // _TWO
-    seen = solved + p
-    quad, log_det = unit[0], unit[0]
-    a = count
-    while a < p:
-        step = np.uint64(steps[a])
-        here, line = x[order[a]] - means[step + k], step * p + k
-        room[seen + a] = here
-        # With half the diagonal the sum up to it is half of what the whole row gives.
-        half = precisions[line + step] * here
-        b = count
-        while b < a:
-            half += precisions[line + steps[b]] * room[seen + b]
-            b += _ONE
-        quad += half * here
-        a += _ONE
-    quad += quad
-    a, row = _NO, _NO
-    while a < count:
-        step = np.uint64(steps[a])
-        line = step * p + k
-        right, pivot = unit[0], precisions[line + step]
-        pivot += pivot
-        b = count
-        while b < p:
-            right += precisions[line + steps[b]] * room[seen + b]
-            b += _ONE
-        b, other = _NO, _NO
-        while b < a:
-            value, h = precisions[line + steps[b]], _NO
-            while h < b:
-                value -= room[row + h] * room[other + h]
-                h += _ONE
-            value *= room[other + b]
-            room[row + b] = value
-            pivot -= value * value
-            right -= value * room[solved + b]
-            b += _ONE
-            other += b
-        inverse = unit[1] / math.sqrt(max(pivot, unit[2]))
-        right *= inverse
-        room[row + a], room[solved + a] = inverse, right
-        quad -= right * right
-        log_det += math.log(inverse)
-        a += _ONE
-        row += a
-    return quad, log_det
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def substitute(count, p, room):  # type: ignore[no-untyped-def]
-    """Turn what `solve` left into the distances of the lost columns from their means."""
-    solved, a = p * (p + _ONE) // _TWO, count
-    while a > _NO:
-        a -= _ONE
-        value, h = room[solved + a], a + _ONE
-        row = h * (h + _ONE) // _TWO
-        while h < count:
-            value -= room[row + a] * room[solved + h]
-            h += _ONE
-            row += h
-        room[solved + a] = value * room[a * (a + _ONE) // _TWO + a]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def invert(count, unit, room):  # type: ignore[no-untyped-def]
-    """Replace L, whose diagonal is inverted already, by its inverse."""
-    h, row = _ONE, _ONE
-    while h < count:
-        a = _NO
-        while a < h:
-            value, g, other = unit[0], a, a * (a + _ONE) // _TWO
-            while g < h:
-                value -= room[row + g] * room[other + a]
-                g += _ONE
-                other += g
-            room[row + a] = value * room[row + h]
-            a += _ONE
-        h += _ONE
-        row += h
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def covariance(a, b, count, unit, room):  # type: ignore[no-untyped-def]
-    """Covariance of two lost columns, a not before b, from the inverse of L."""
-    value, h, row = unit[0], a, a * (a + _ONE) // _TWO
-    while h < count:
-        value += room[row + a] * room[row + b]
-        h += _ONE
-        row += h
-    return value
+def kind_of(r, j, cells):  # type: ignore[no-untyped-def]
+    """Find what a cell is."""
+    Z, low, high, noise = cells
+    is_plain = noise.shape[0] == 0
+    if not math.isnan(Z[r, j]):
+        return EXACT if is_plain or noise[r, j] == 0.0 else LOST
+    if is_plain or (low[r, j] == -math.inf and high[r, j] == math.inf):
+        return LOST
+    return LIMITED
 
 
 @njit
-def weigh(  # type: ignore[no-untyped-def]
-    i, room, Z, order, steps, counts, means, precisions, log_norms, gap_logs, unit, logs, bare
-):
+def weigh(i, room, cells, sorts, known, log_norms, gap_logs, logs, bare):  # type: ignore[no-untyped-def]
     """Log density of a row under a component; `bare` without the chance of its gaps."""
+    Z, (order, steps, counts, limits) = cells[0], sorts
     n_components, p = log_norms.size, Z.shape[1]
     r, k = i // n_components, np.uint64(i % n_components)
-    count = np.uint64(counts[r])
-    quad, log_det = solve(Z[r], order[r], steps[r], count, k, means, precisions, unit, room)
-    constant = 0.5 * (p - counts[r]) * math.log(2 * math.pi)
+    count, sited = np.uint64(counts[r]), cells[3].shape[0] > 0
+    log_scale = place_errors(r, order[r], count, cells, room)
+    quad, log_det = solve(Z[r], order[r], steps[r], count, k, known, room, sited)
+    constant = 0.5 * (p - counts[r]) * math.log(2 * math.pi) - log_scale
     value = log_norms[k] - constant + log_det - 0.5 * quad
     logs[r, k] = value
     if gap_logs.shape[1]:
         bare[r, k] = value
         for a in range(p):
-            value += gap_logs[0 if a < counts[r] else 1, order[r, a], k]
+            # A limit says why a cell is missing: it does not count as a gap once more.
+            if a < counts[r] - limits[r] or a >= counts[r]:
+                j = order[r, a]
+                value += gap_logs[0 if math.isnan(Z[r, j]) else 1, j, k]
         logs[r, k] = value
 
 
@@ -196,31 +123,44 @@ def average(r, room, values, loglik):  # type: ignore[no-untyped-def]
 
 
 @njit
-def complete(  # type: ignore[no-untyped-def]
-    i, room, pairs, Z, order, steps, counts, means, precisions, n_components, unit, mean, sd
-):
-    """Mean and sd of what is lost of a row under a component; a pair is row * components + k."""
+def complete(i, room, pairs, cells, sorts, sites, known, mean, sd):  # type: ignore[no-untyped-def]
+    """Mean and sd of what is lost of a row under a component; a pair is row * components + k.
+
+    Of a column with limits: those that it would have without its own limits.
+    """
+    (order, steps, _, limits), (means, _, n_components, unit) = sorts, known
     r, k = pairs[i] // n_components, np.uint64(pairs[i] % n_components)
-    count, p = np.uint64(counts[r]), np.uint64(Z.shape[1])
-    solved = p * (p + _ONE) // _TWO
-    solve(Z[r], order[r], steps[r], count, k, means, precisions, unit, room)
-    substitute(count, p, room)
-    invert(count, unit, room)
-    a = _NO
+    count, p = complete_row(r, k, room, cells, sorts, sites, known)
+    solved = p * (p + ONE) // TWO
+    tau_at, free_below = solved + p, count - np.uint64(limits[r])
+    a = NO
     while a < count:
-        j = order[r, a]
-        mean[j, i] = means[steps[r, a] + k] - room[solved + a]
-        sd[j, i] = math.sqrt(covariance(a, a, count, unit, room))
-        a += _ONE
+        center, var = means[steps[r, a] + k] - room[solved + a], covariance(a, a, count, unit, room)
+        if a >= free_below:
+            free = max(1.0 / var - room[tau_at + a], 1e-12 / var)
+            center = (center / var - room[tau_at + p + a]) / free
+            var = 1.0 / free
+        mean[order[r, a], i], sd[order[r, a], i] = center, math.sqrt(var)
+        a += ONE
 
 
 @njit
-def fill_gap(i, room, gaps, first, shares, mean, sd, tables, middle, reach, out, spread):  # type: ignore[no-untyped-def]
+def fill_gap(i, room, gaps, first, shares, mean, sd, windows, tables, middle, reach, out, spread):  # type: ignore[no-untyped-def]
     """Mean and sd of a gap on the scale of its column.
 
     The components that matter for row r are the pairs ``first[r]:first[r + 1]``.
     """
     r, j = gaps[i] // out.shape[1], gaps[i] % out.shape[1]
+    if windows[0].shape[0]:
+        window = (windows[0][r, j], windows[1][r, j], windows[2][r, j])
+        a, b = first[r], first[r + 1]
+        gap = (shares[a:b], mean[j, a:b], sd[j, a:b])
+        has_limits = window[0] > -math.inf or window[1] < math.inf
+        if has_limits and not changes_little(*gap, window):
+            space = (room[CELLS:], room[:CELLS])
+            one, two = limited_moments(gap, window, tables[j], space)
+            out[r, j], spread[r, j] = middle[j] + reach[j] * one, reach[j] * two
+            return
     total, sum_one, sum_two = 0.0, 0.0, 0.0
     for q in range(first[r], first[r + 1]):
         part = (shares[q], mean[j, q], sd[j, q])
@@ -232,68 +172,58 @@ def fill_gap(i, room, gaps, first, shares, mean, sd, tables, middle, reach, out,
 
 
 @njit
-def draw_row(i, room, Z, order, steps, counts, means, precisions, unit, resp, dice, maps, out):  # type: ignore[no-untyped-def]
-    """Write a joint draw of a row: a component by its responsibility, then its Gaussian.
+def draw_row(i, room, cells, sorts, sites, known, resp, dice, maps, out):  # type: ignore[no-untyped-def]
+    """Write a joint draw of a plain row: a component by its responsibility, then its Gaussian.
 
     `dice` holds uniform numbers, normal ones, and where the normal ones of each row begin. Item i
     is draw * rows + row.
     """
-    uniform, normal, own = dice
-    n, p = Z.shape[0], np.uint64(Z.shape[1])
+    (uniform, normal, own), (order, steps, counts, _), means = dice, sorts, known[0]
+    n = cells[0].shape[0]
     t, r = i // n, i % n
-    count, solved = np.uint64(counts[r]), p * (p + _ONE) // _TWO
-    if count == _NO:
+    if counts[r] == 0:
         return
     k = np.uint64(choose(resp[r], uniform[t, r]))
-    solve(Z[r], order[r], steps[r], count, k, means, precisions, unit, room)
-    substitute(count, p, room)
-    invert(count, unit, room)
-    a = _NO
+    count, p = complete_row(r, k, room, cells, sorts, sites, known)
+    solved, a = p * (p + ONE) // TWO, NO
     while a < count:
         j, noise = order[r, a], 0.0
-        h, row = a, a * (a + _ONE) // _TWO
+        h, row = a, a * (a + ONE) // TWO
         while h < count:
             noise += room[row + a] * normal[t, np.uint64(own[r]) + h]
-            h += _ONE
+            h += ONE
             row += h
         score = means[steps[r, a] + k] - room[solved + a] + noise
         out[t, r, j] = value_at(maps, j, score)
-        a += _ONE
+        a += ONE
 
 
 @njit
-def expand(  # type: ignore[no-untyped-def]
-    i, room, pairs, ahead, Z, order, steps, counts, means, precisions, unit, resp, rows, spread
-):
+def expand(i, room, pairs, ahead, cells, sorts, sites, known, resp, rows, spread):  # type: ignore[no-untyped-def]
     """Complete a row under a component, for the expected moments.
 
     Written are the row less its mean and a one, times the root of the responsibility, as a column
     of `rows`; the covariance of what is lost is added to one of the tables of `spread`. Here a pair
     is k * rows + row, and the columns of component k are moved by ``ahead[k]``.
     """
-    n, p = Z.shape[0], np.uint64(Z.shape[1])
+    order, unit, n = sorts[0], known[3], cells[0].shape[0]
     r, k = pairs[i] % n, np.uint64(pairs[i] // n)
-    count, at, solved = np.uint64(counts[r]), i + ahead[k], p * (p + _ONE) // _TWO
-    share_of_row = resp[r, k]
+    share_of_row, at = resp[r, k], i + ahead[k]
     root = math.sqrt(share_of_row)
-    solve(Z[r], order[r], steps[r], count, k, means, precisions, unit, room)
-    a = count
-    while a < p:
-        rows[order[r, a], at] = root * room[solved + p + a]
-        a += _ONE
-    substitute(count, p, room)
-    rows[p, at] = root
-    a = _NO
+    count, p = complete_row(r, k, room, cells, sorts, sites, known)
+    solved, a = p * (p + ONE) // TWO, NO
     while a < count:
         rows[order[r, a], at] = -root * room[solved + a]
-        a += _ONE
-    invert(count, unit, room)
-    table = i % spread.shape[0]
-    a = _NO
+        a += ONE
+    while a < p:
+        rows[order[r, a], at] = root * room[solved + p + a]
+        a += ONE
+    rows[p, at] = root
+    table, a = i % spread.shape[0], NO
     while a < count:
-        b = _NO
+        b = NO
         while b <= a:
-            place = (table, k, order[r, a], order[r, b])
+            place = (table, k, max(order[r, a], order[r, b]), min(order[r, a], order[r, b]))
             add_at(spread, place, share_of_row * covariance(a, b, count, unit, room))
-            b += _ONE
-        a += _ONE
+            b += ONE
+        a += ONE

@@ -13,7 +13,7 @@ from skyfill.device import gpu_for
 from skyfill.network._array import Array
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
-from skyfill.network.mixture.on_device import EM_WORTH_A_GPU, expect_on_device
+from skyfill.network.mixture.on_device import EM_WORTH_A_GPU, expect_on_device, load_scores
 from skyfill.network.mixture.pooling import maximize_pooled
 from skyfill.network.mixture.weighing import draw_scores
 from skyfill.network.moments import Climb, Moments, accelerated_em, em
@@ -242,9 +242,9 @@ def fit_mixture(
     scores = as_cells(scores)
     if resample:
         scores = scores.take(rng.integers(len(scores), size=len(scores)))
-    device = gpu_for(len(scores), EM_WORTH_A_GPU) if scores.is_plain else None
+    device = gpu_for(len(scores), EM_WORTH_A_GPU)
     parts = split(scores) if device is None else []
-    there = None if device is None else device.array(scores.values)
+    there = () if device is None else load_scores(device, scores)
 
     def expect(mixture: Mixture) -> Moments:
         if device is not None:

@@ -86,7 +86,7 @@ def limited_moments(gap, window, table, room):  # type: ignore[no-untyped-def]
     for i in range(mass.size):
         at = place_of(first + (i + 0.5) * width, level)
         one, two = add_normal_value(mass[i], at, level, table, one, two)
-    return one, np.sqrt(max(two - one * one, 0.0))
+    return one, math.sqrt(max(two - one * one, 0.0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -35,7 +35,8 @@ def tabulate(resp, mean, sd, window, logs, mass):  # type: ignore[no-untyped-def
     if noise == 0.0:
         first, last = max(first, low), min(last, high)
     width = max((last - first) / mass.size, 1e-12)
-    mass[:] = 0.0
+    for i in range(mass.size):
+        mass[i] = 0.0
     for k in range(resp.size):
         if resp[k] > NEGLIGIBLE:
             add_normal(resp[k] / sd[k], logs[k], mean[k], sd[k], first, width, mass)
@@ -49,7 +50,8 @@ def tabulate(resp, mean, sd, window, logs, mass):  # type: ignore[no-untyped-def
                 mass[i] *= max(share_below(high, at, root) - share_below(low, at, root), 0.0)
         total += mass[i]
     if total > 0.0:
-        mass /= total
+        for i in range(mass.size):
+            mass[i] /= total
     else:  # nothing is left of the normals there: next to the limit is the best guess
         mass[0 if low > -np.inf else mass.size - 1] = 1.0
     return first, width

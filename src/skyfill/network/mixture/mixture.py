@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyfill.network._array import Array, IntArray
 from skyfill.network.cells import Cells, as_cells
@@ -70,7 +69,7 @@ def sort_rows(scores: Cells | Array) -> Sorted:
     first_gap = np.concatenate([[0], np.cumsum(lost.sum(axis=1))[:-1]]).astype(np.int64)
     # In the order of their patterns: rows that follow one another then share factorisations.
     uncertain = uncertain[np.lexsort(words[uncertain].T[::-1])].astype(np.int64)
-    cells = _uncertain(scores, vague) if uncertain.size else None
+    cells = lay_out_uncertain(scores) if uncertain.size else None
     windows = np.empty((0, 3))
     if cells is not None and vague.any():
         windows = np.stack([a[row_of, column_of] for a in (cells.low, cells.high, cells.noise)], 1)
@@ -79,8 +78,9 @@ def sort_rows(scores: Cells | Array) -> Sorted:
     return Sorted(Z, order, starts, first_gap, row_of, column_of, uncertain, cells, windows)
 
 
-def _uncertain(scores: Cells, limited: NDArray[np.bool_]) -> Uncertain:
+def lay_out_uncertain(scores: Cells) -> Uncertain:
     """Lay limits and errors out as the kernels want them."""
+    limited = scores.is_limited
     nothing = np.full(scores.values.shape, np.nan)
     low, high, errors = (
         nothing if a is None else a for a in (scores.lower, scores.upper, scores.errors)

@@ -21,6 +21,7 @@ from skyfill.network.mixture.margin import Margin
 from skyfill.network.mixture.margin_kernels import Knots, Maps, lay_back, lay_out, score_columns
 from skyfill.network.mixture.margin_moments import MarginMoments, moments_of
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
+from skyfill.network.mixture.row_kernels import NARROWEST
 from skyfill.network.mixture.weighing import Dice, Parts, draw, roll, weigh, without_noisy
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.graph import Parents
@@ -28,8 +29,6 @@ from skyfill.network.single.parameters import as_network
 from skyfill.network.single.posterior import Posterior
 from skyfill.threads import map_threads
 
-# Least distance of two limits, in normal scores.
-NARROWEST = 1e-6
 # Copies of mixtures on devices, kept as long as the mixtures.
 _COPIES: WeakKeyDictionary[MixtureNetwork, dict[str, on_device.DeviceMixture]] = WeakKeyDictionary()
 
@@ -120,7 +119,7 @@ class MixtureNetwork:
 
     def _on_device(self, cells: Cells) -> on_device.DeviceMixture | None:
         """Return the copy of the mixture on a GPU, if one shall be used for a table."""
-        if not cells.is_plain or (device := gpu_for(len(cells), on_device.WORTH_A_GPU)) is None:
+        if (device := gpu_for(len(cells), on_device.WORTH_A_GPU)) is None:
             return None
         check_finite(cells.values, self.names)
         with device.alone():
@@ -170,14 +169,14 @@ class MixtureNetwork:
         """
         cells = as_cells(X, len(self))
         if (there := self._on_device(cells)) is not None:
-            return there.likelihoods(cells.values)["loglik"]
+            return there.likelihoods(cells)["loglik"]
         return self._gather(cells, lambda rows, parts: parts.loglik, ())
 
     def responsibilities(self, X: ArrayLike | Cells) -> Array:
         """Probability of each component of each fit for each row, over the number of fits."""
         cells, c = as_cells(X, len(self)), sum(self.n_components)
         if (there := self._on_device(cells)) is not None:
-            return there.likelihoods(cells.values, responsibilities=True)["resp"]
+            return there.likelihoods(cells, responsibilities=True)["resp"]
         return self._gather(cells, lambda rows, parts: parts.resp[:, :c], (c,))
 
     def posterior(self, X: ArrayLike | Cells, *, denoise: bool = False) -> Posterior:
@@ -195,8 +194,8 @@ class MixtureNetwork:
         cells = as_cells(X, len(self))
         X = cells.values
         if (there := self._on_device(cells)) is not None:
-            found = there.look(X, responsibilities=responsibilities)
-            posterior = Posterior(found["mean"], found["sd"])
+            found = there.look(cells, responsibilities=responsibilities, denoise=denoise)
+            posterior = Posterior(cells.within(found["mean"]), found["sd"])
             return Inferred(posterior, found["seen"], found.get("resp"))
         mean, sd, seen = np.zeros(X.shape), np.zeros(X.shape), np.empty(len(X))
         resp = np.empty((len(X), sum(self.n_components))) if responsibilities else None
@@ -288,7 +287,7 @@ class MixtureNetwork:
         """
         cells = as_cells(X, len(self))
         dice = roll(cells, n_draws, np.random.default_rng(rng))
-        if n_draws and (there := self._on_device(cells)) is not None:
+        if n_draws and cells.is_plain and (there := self._on_device(cells)) is not None:
             return there.draws(cells.values, dice[:2], self._maps)
         before = np.concatenate([[0], np.cumsum(np.isnan(cells.values).sum(axis=1))])
         out = np.repeat(cells.values[None], n_draws, axis=0)

@@ -27,6 +27,8 @@ from skyfill.network.mixture.truncated_kernels import propagate
 
 # Components that fall behind the best of their fit by this much (in logs) are not followed up.
 BEHIND = 10.0
+# Least distance of two limits, in normal scores.
+NARROWEST = 1e-6
 # What a cell is.
 SEEN, UNKNOWN, LIMITED, NOISY = range(4)
 

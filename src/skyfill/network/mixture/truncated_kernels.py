@@ -118,8 +118,10 @@ def propagate(cov, low, high, noise, S, mean, tau, nu, cavity):  # type: ignore[
     when its own window is left out: within the window, that normal is its distribution.
     """
     c = low.size
-    mean[:], tau[:], nu[:] = 0.0, 0.0, 0.0
-    S[:] = cov
+    for a in range(c):  # not by slices, which a GPU cannot copy
+        mean[a], tau[a], nu[a] = 0.0, 0.0, 0.0
+        for b in range(c):
+            S[a, b] = cov[a, b]
     log_det = 0.0
     for _ in range(SWEEPS if c > 1 else 1):
         change = 0.0
