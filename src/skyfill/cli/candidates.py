@@ -13,6 +13,7 @@ import click
 from skyfill.cli import options
 from skyfill.cli.checks import mention_training
 from skyfill.cli.expected_purity import SHOWN, Expectation, takes_purity, words_of
+from skyfill.cli.survey_options import named_values
 from skyfill.cli.terminal import echo, note, write_json
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from skyfill.report.candidates import Candidates, Selection
     from skyfill.report.published_lists import ListReport, Search
     from skyfill.report.purity import ExpectedList
-    from skyfill.sky import PositionColumns
 
 RESULTS = "results"
 
@@ -175,9 +175,11 @@ def _search(results: Table, given: Mapping[str, Any], path: Path) -> Search:
     from skyfill.catalog import read_table
     from skyfill.errors import CatalogError
     from skyfill.report.published_lists import Published, Search, choose_key
+    from skyfill.sky import PositionColumns
 
     files = [*given["lists"], *filter(None, [given["checked"]])]
-    where = _positions(given["positions"], [_list_name(each) for each in files])
+    known = [RESULTS, *map(_list_name, files)]
+    where = named_values(given["positions"], known, "--position", PositionColumns.parse)
     table, name = read_table(path, identifiers=_used(given)), _list_name(path)
     try:
         key = choose_key(results, table, given["key"])
@@ -193,20 +195,6 @@ def _search(results: Table, given: Mapping[str, Any], path: Path) -> Search:
 
 def _list_name(path: Path) -> str:
     return path.name.split(".")[0]
-
-
-def _positions(texts: Sequence[str], names: Sequence[str]) -> dict[str, PositionColumns]:
-    from skyfill.errors import CatalogError
-    from skyfill.sky import PositionColumns as Columns
-
-    found = {}
-    for text in texts:
-        name, _, columns = text.partition("=")
-        if name not in (RESULTS, *names):
-            known = ", ".join([RESULTS, *names])
-            raise CatalogError(f"--position {text}: unknown name {name!r}; the names are {known}")
-        found[name] = Columns.parse(columns)
-    return found
 
 
 def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str | None]:

@@ -46,12 +46,8 @@ def _draws(context: click.Context, parameter: click.Parameter, text: str) -> int
     help="Draws of the gaps that the probabilities average over; 0 is fast; auto: 8 to 32 for "
     "objects with gaps unlike those of the training set, none for the others.",
 )
-@click.option(
-    "--gap-draws",
-    type=click.IntRange(min=0),
-    default=8,
-    show_default=True,
-    help="Draws of the gaps for gap_share; 0 leaves it empty and is fastest.",
+@shared.count(
+    "--gap-draws", 8, "Draws of the gaps for gap_share; 0 leaves it empty and is fastest.", least=0
 )
 @takes_run
 @click.pass_context

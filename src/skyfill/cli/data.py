@@ -68,12 +68,10 @@ def fetch(name: str, output: Path | None) -> None:
 )
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option("-n", "--objects", type=click.IntRange(min=1), default=10_000, show_default=True)
-@click.option(
+@options.choice(
     "--kind",
-    type=click.Choice(["lmc", "xray", "crowded"]),
-    default="lmc",
-    show_default=True,
-    help="Surveys of the LMC; X-ray sources over a deep field; a crowded field with blends.",
+    "lmc|xray|crowded",
+    "Surveys of the LMC; X-ray sources over a deep field; a crowded field with blends.",
 )
 @click.option(
     "--training", is_flag=True, help="Simulate the paper's 1833 labelled objects instead."

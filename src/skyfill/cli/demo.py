@@ -39,13 +39,7 @@ MANIFEST, MAKER = "demo.json", "skyfill demo"
     show_default=True,
     help="Output folder; only files written by an earlier demo are replaced.",
 )
-@click.option(
-    "--objects",
-    type=click.IntRange(min=100),
-    default=2000,
-    show_default=True,
-    help="Number of objects in the field to be classified.",
-)
+@options.count("--objects", 2000, "Number of objects in the field to be classified.", least=100)
 @options.seed("Seed for the field and for everything learned from it.")
 @options.as_json("the commands with their times")
 @click.pass_context

@@ -53,12 +53,10 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
     help="Methods to compare: mean, mixture, knn, missforest, paper, paper-bic, skyfill, "
     "skyfill-quick; with --label also nan-forest, nan-boosting.",
 )
-@click.option(
+@shared.choice(
     "--mask",
-    type=click.Choice(["cells", "blocks", "faint"]),
-    default="cells",
-    show_default=True,
-    help="Hide cells at random; the features of each survey together; or the faintest values.",
+    "cells|blocks|faint",
+    "Hide cells at random; the features of each survey together; or the faintest values.",
 )
 @shared.surveys(
     "--survey", "With --mask blocks: a survey.  [default: as recorded by skyfill match]"
@@ -71,12 +69,7 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 @shared.feature_option("--columns", "columns")
 @click.option("--log", "logs", multiple=True, metavar="COLUMN", help="Take log10 of a column.")
 @takes_classes
-@click.option(
-    "--force",
-    metavar="COLUMN,...",
-    default="",
-    help="Features to take although they are identifiers, positions or results of classifiers.",
-)
+@shared.force("results of classifiers")
 @shared.group()
 @shared.schema()
 @shared.seed()

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 # Values of light curves that are looked at for undeclared sentinels.
 VALUES_CHECKED = 1 << 18
 _COLUMNS = ("id", "time", "value", "error", "band")
-
-
-def _column_option(name: str) -> Any:
-    return click.option(
-        f"--{name}", metavar="COLUMN", help=f"Column of the {name}; guessed by default."
+_takes_columns = shared.stacked(
+    *(
+        click.option(
+            f"--{name}", metavar="COLUMN", help=f"Column of the {name}; guessed by default."
+        )
+        for name in _COLUMNS
     )
+)
 
 
 @click.command(
@@ -50,11 +52,7 @@ def _column_option(name: str) -> Any:
 @click.option(
     "--band-order", metavar="B,R", help="Bands to use, the bluest first; guessed by default."
 )
-@_column_option("id")
-@_column_option("time")
-@_column_option("value")
-@_column_option("error")
-@_column_option("band")
+@_takes_columns
 @click.option("--flux", "is_flux", is_flag=True, default=None, help="The values are fluxes.")
 @click.option(
     "--clip",

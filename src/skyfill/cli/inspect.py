@@ -1,7 +1,7 @@
 """`skyfill inspect`: the columns of a table, and values that may be sentinels."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--schema",
-    "schema_file",
-    type=click.Path(path_type=Path),
-    help="TOML file with roles, units and sentinels.",
-)
+@shared.schema_file
 @click.option("--role", "roles", multiple=True, metavar="COLUMN=ROLE", help="Set a role.")
 @click.option("--unit", "units", multiple=True, metavar="COLUMN=UNIT", help="Set a unit.")
 @click.option(
@@ -44,18 +39,7 @@ if TYPE_CHECKING:
 @shared.layout
 @shared.text()
 @shared.as_json("everything")
-def command(
-    *,
-    file: Path,
-    schema_file: Path | None,
-    roles: tuple[str, ...],
-    units: tuple[str, ...],
-    sentinels: tuple[str, ...],
-    text: str | None,
-    figure: Path | None,
-    as_json: bool,
-    **layout: str | None,
-) -> None:
+def command(file: Path, schema: Path | None, as_json: bool, **given: Any) -> None:
     """List the columns of FILE: type, role, unit, gaps, range, suspicious values.
 
     A role with a question mark is a guess. Nothing is converted: to declare the suspicious values
@@ -63,20 +47,19 @@ def command(
     """
     from skyfill.catalog import Schema, inspect_file, read_schema
 
-    schema = read_schema(schema_file) if schema_file else Schema()
-    words = shared.words_of(text)
-    schema += Schema.from_options(roles=roles, units=units, sentinels=sentinels, text=words)
-    schema += shared.layout_of(layout)
+    facts = {key: given[key] for key in ("roles", "units", "sentinels")}
+    rules = read_schema(schema) if schema else Schema()
+    rules += Schema.from_options(**facts, text=shared.words_of(given["text"]))
     with stages(f"reading {file}"):
-        found = inspect_file(file, schema)
+        found = inspect_file(file, rules + shared.layout_of(given))
     if as_json:
         write_json(found.to_dict())
     else:
         _show(found)
-    if figure:
+    if given["figure"]:
         from skyfill.report.faint_edge_figure import draw_faint_edges
 
-        draw_faint_edges(found.columns).savefig(figure, dpi=150)
+        draw_faint_edges(found.columns).savefig(given["figure"], dpi=150)
     n_suspects = sum(len(column.suspects) for column in found.columns)
     note(
         f"{found.n_rows} rows, {len(found.columns)} columns, {n_suspects} suspicious values in "

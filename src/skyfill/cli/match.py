@@ -13,14 +13,13 @@ from skyfill.cli.match_probability import (
     probability_options,
     refuse_without_probability,
 )
-from skyfill.cli.options import (
+from skyfill.cli.survey_options import (
     BASE,
     DEFAULT_RADIUS,
     common_value,
     named_values,
     radii_of,
     survey_names,
-    words_of,
     year,
 )
 from skyfill.cli.terminal import echo, note, warn, write_json
@@ -52,12 +51,10 @@ FAR_ARCSEC = 3600.0
     help=f"Largest separation, for all surveys or for one.  [default: {DEFAULT_RADIUS}]",
 )
 @click.option("--name", multiple=True, help="Name of each OTHER in turn.  [default: its file name]")
-@click.option(
+@shared.choice(
     "--keep",
-    type=click.Choice(["symmetric", "best", "all"]),
-    default="symmetric",
-    show_default=True,
-    help="One to one; the nearest for each base row; or every pair, one row each.",
+    "symmetric|best|all",
+    "One to one; the nearest for each base row; or every pair, one row each.",
 )
 @click.option("--remove-offset", is_flag=True, help="Measure and remove a systematic shift.")
 @click.option(
@@ -93,12 +90,8 @@ FAR_ARCSEC = 3600.0
 )
 @click.option("--text", multiple=True, metavar="NAME=COLUMN,...", help=shared.TEXT_HELP)
 @takes_depths
-@click.option(
-    "--controls",
-    type=click.IntRange(min=0),
-    default=4,
-    show_default=True,
-    help="Number of shifted matches used to estimate chance matches.",
+@shared.count(
+    "--controls", 4, "Number of shifted matches used to estimate chance matches.", least=0
 )
 @click.option(
     "--resume",
@@ -173,7 +166,7 @@ def _read(options: Mapping[str, Any]) -> "list[Survey]":
     footprints = named_values(options["footprint"], names[1:], "--footprint", read_footprint)
     keys = named_values(options["keys"], names[1:], "--id", str)
     schemas = named_values(options["schema"], names, "--schema", read_schema)
-    texts = named_values(options["text"], names, "--text", words_of)
+    texts = named_values(options["text"], names, "--text", shared.words_of)
     rules = {
         name: schemas.get(name, Schema()) + Schema.from_options(text=texts.get(name, ()))
         for name in names
@@ -213,9 +206,9 @@ def _inputs(options: Mapping[str, Any]) -> list[Path]:
 def _report(reports: "Sequence[MatchReport]", *, as_json: bool) -> None:
     if as_json:
         write_json({"surveys": [report.to_dict() for report in reports]})
+        return
     for report in reports:
-        if not as_json:
-            echo(_line(report))
+        echo(_line(report))
 
 
 def _line(report: "MatchReport") -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skyfill.cli.checks import mention_rules
-from skyfill.cli.options import named_values
+from skyfill.cli.survey_options import named_values
 from skyfill.cli.terminal import DECLARED, GUESSED, mention
 from skyfill.errors import CatalogError
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from skyfill.cli.options import HATS, as_typed, is_given, radii_of, survey_names
+from skyfill.cli.options import HATS, as_typed, is_given
+from skyfill.cli.survey_options import radii_of, survey_names
 from skyfill.cli.terminal import shown_run, warn
 from skyfill.errors import CatalogError
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.match_columns import mention_errors
-from skyfill.cli.options import BASE, common_value, is_given, named_values
+from skyfill.cli.options import is_given
+from skyfill.cli.survey_options import BASE, arcsec, area, common_value, named_values, number, year
 from skyfill.cli.terminal import GUESSED, echo, mention, note, warn, write_json
 from skyfill.errors import CatalogError
 
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
         Threshold,
     )
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_OPTIONS = (
+probability_options = shared.stacked(
     click.option(
         "--probability", is_flag=True, help="Weigh all associations; give each a probability."
     ),
@@ -55,12 +54,10 @@ _OPTIONS = (
         metavar="NAME=SHARE",
         help="Share of BASE with a counterpart in a survey.  [default: estimated]",
     ),
-    click.option(
+    shared.choice(
         "--photometry",
-        type=click.Choice(["learn", "none"]),
-        default="learn",
-        show_default=True,
-        help="Learn which magnitudes counterparts have, or use positions alone.",
+        "learn|none",
+        "Learn which magnitudes counterparts have, or use positions alone.",
     ),
     click.option(
         "--bands",
@@ -96,13 +93,6 @@ _ONLY_HERE = (
 )
 
 
-def probability_options(command: Command) -> Command:
-    """Add the options of --probability to a command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
 def refuse_without_probability(context: click.Context) -> None:
     """Refuse options that mean nothing for a match by position alone."""
     for parameter in context.command.params:
@@ -128,7 +118,7 @@ def match_with_probability(
     _refuse(options)
     base, *surveys = _described(read(options), options)
     mention_errors([base, *surveys])
-    epoch = common_value(options["epoch"], shared.year)
+    epoch = common_value(options["epoch"], year)
     there = read_surroundings(base, surveys, remove_offset=options["remove_offset"], epoch=epoch)
     rules = _rules(options)
     photometry = _photometry(base, surveys, there, options)
@@ -173,40 +163,28 @@ def _described(surveys: Sequence[Survey], options: Mapping[str, Any]) -> list[Su
 
     names = [survey.name for survey in surveys]
     errors = named_values(options["errors"], names, "--error", PositionError.parse)
-    named = [text for text in options["areas"] if "=" in text]
-    areas = named_values(named, names[1:], "--area", _area)
-    area = common_value(options["areas"], _area)
+    areas = named_values(options["areas"], names[1:], "--area", area)
+    of_all = common_value(options["areas"], area)
     shares = named_values(options["completeness"], names[1:], "--completeness", _share)
-    own = named_values(options["radius"], names[1:], "--radius", shared.arcsec)
-    common = common_value(options["radius"], shared.arcsec) or 0.0
+    own = named_values(options["radius"], names[1:], "--radius", arcsec)
+    common = common_value(options["radius"], arcsec) or 0.0
     return [
         replace(
             survey,
             radius_arcsec=own.get(survey.name, common),
             error=errors.get(survey.name),
-            area_deg2=areas.get(survey.name, area),
+            area_deg2=areas.get(survey.name, of_all),
             completeness=shares.get(survey.name),
         )
         for survey in surveys
     ]
 
 
-def _area(text: str) -> float:
-    return _number(text, "--area", "square degrees")
-
-
 def _share(text: str) -> float:
-    share = _number(text, "--completeness", "a share between 0 and 1")
+    share = number(text, "--completeness", "a share between 0 and 1")
     if not 0 < share < 1:
         raise CatalogError(f"--completeness {text}: a share between 0 and 1 was expected")
     return share
-
-
-def _number(text: str, option: str, kind: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise CatalogError(f"{option} {text}: {text!r} is not a number ({kind})") from None
 
 
 def _rules(options: Mapping[str, Any]) -> CounterpartRules:

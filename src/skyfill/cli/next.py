@@ -34,12 +34,8 @@ POSITION = "position"
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("objects", type=click.Path(path_type=Path))
 @options.output("File for the expected gains of every object.", required=False)
-@click.option(
-    "--by",
-    type=click.Choice(["feature", "survey"]),
-    default="feature",
-    show_default=True,
-    help="Measure one feature, or all features of a survey together.",
+@options.choice(
+    "--by", "feature|survey", "Measure one feature, or all features of a survey together."
 )
 @options.surveys("--survey", "A survey to measure with.  [default: as recorded by skyfill match]")
 @click.option(
@@ -47,27 +43,14 @@ POSITION = "position"
     type=click.IntRange(min=1),
     help="Use only this many objects, chosen at random; enough for the summary.",
 )
-@click.option(
+@options.count(
     "--trials",
-    type=click.IntRange(min=0),
-    default=8000,
-    show_default=True,
-    help="Measured values to hide and reveal again, to calibrate the gains; 0 for none.",
+    8000,
+    "Measured values to hide and reveal again, to calibrate the gains; 0 for none.",
+    least=0,
 )
-@click.option(
-    "--points",
-    type=click.IntRange(min=2),
-    default=12,
-    show_default=True,
-    help="Quantiles used for one missing feature.",
-)
-@click.option(
-    "--draws",
-    type=click.IntRange(min=2),
-    default=32,
-    show_default=True,
-    help="Joint draws used for several missing features.",
-)
+@options.count("--points", 12, "Quantiles used for one missing feature.", least=2)
+@options.count("--draws", 32, "Joint draws used for several missing features.", least=2)
 @options.prefix()
 @options.schema()
 @options.text()

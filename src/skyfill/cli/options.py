@@ -11,18 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from skyfill.errors import CatalogError
-
 if TYPE_CHECKING:
     from skyfill.catalog import Schema
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Option = Callable[[Decorated], Decorated]
-Value = TypeVar("Value")
 
 HATS = "hats://"
-BASE = "base"
-DEFAULT_RADIUS = 1.5
 TEXT_HELP = "Columns of plain text files that stay text although they look like numbers."
 # The name of a config file is left out: its options are written as if they had been typed.
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
@@ -74,6 +69,19 @@ def stacked(*options: Option[Any]) -> Option[Any]:
     return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
 
 
+def count(flag: str, default: int, help_text: str, *, least: int) -> Option[Any]:
+    """Ask for a whole number."""
+    kind = click.IntRange(min=least)
+    return click.option(flag, type=kind, default=default, show_default=True, help=help_text)
+
+
+def choice(flag: str, words: str, help_text: str) -> Option[Any]:
+    """Ask for one of the words, which have | between them; the first is the default."""
+    kind = click.Choice(words.split("|"))
+    first = kind.choices[0]
+    return click.option(flag, type=kind, default=first, show_default=True, help=help_text)
+
+
 def output(
     help_text: str = "Output file: .parquet, .fits, .vot, .ecsv or .csv.",
     *,
@@ -91,6 +99,7 @@ def _one_character(context: Any, parameter: Any, value: str | None) -> str | Non
     return found
 
 
+schema_file = click.option("--schema", type=FILE, help="TOML file with roles, units and sentinels.")
 layout = stacked(
     click.option(
         "--delimiter",
@@ -106,14 +115,13 @@ layout = stacked(
 
 def schema() -> Option[Any]:
     """Declare columns: --schema."""
-    file = click.option("--schema", type=FILE, help="TOML file with roles, units and sentinels.")
     lines = click.option(
         "--declare",
         multiple=True,
         metavar="LINE",
         help="A line as in that file, such as columns.J.sentinels=[-99]; may be repeated.",
     )
-    return stacked(file, lines, layout)
+    return stacked(schema_file, lines, layout)
 
 
 def layout_of(options: Mapping[str, Any]) -> Schema:
@@ -159,8 +167,7 @@ def words_of(text: str | None) -> tuple[str, ...]:
 
 def seed(help_text: str = "Seed for all random numbers.") -> Option[Any]:
     """Make a run reproducible: --seed."""
-    kind = click.IntRange(min=0)
-    return click.option("--seed", type=kind, default=0, show_default=True, help=help_text)
+    return count("--seed", 0, help_text, least=0)
 
 
 def feature_option(*names: str) -> Option[Any]:
@@ -175,6 +182,12 @@ def surveys(flag: str, help_text: str) -> Option[Any]:
     return click.option(flag, multiple=True, metavar="NAME[=COLUMN,...]", help=text)
 
 
+def force(kinds: str) -> Option[Any]:
+    """Take features that are refused otherwise: --force."""
+    text = f"Features to take although they are identifiers, positions or {kinds}."
+    return click.option("--force", metavar="COLUMN,...", default="", help=text)
+
+
 def group() -> Option[Any]:
     """Name the column that tells objects apart: --group."""
     text = "Rows with the same value there are of one object, and never on both sides of a fold."
@@ -182,23 +195,18 @@ def group() -> Option[Any]:
     return click.option("--group", metavar="COLUMN", help=text + default)
 
 
-def uncertainties(command: Any) -> Any:
-    """Choose what is used besides values: --limits and --errors."""
-    errors = click.option(
-        "--errors",
-        type=click.Choice(["auto", "on", "off"]),
-        default="auto",
-        show_default=True,
-        help="Use errors of values; auto: if they make 1 % of the variance of some feature.",
-    )
-    limits = click.option(
+uncertainties = stacked(
+    choice(
         "--limits",
-        type=click.Choice(["auto", "off"]),
-        default="auto",
-        show_default=True,
-        help="Use limits and depths of what was not detected; auto: where the table states any.",
-    )
-    return limits(errors(command))
+        "auto|off",
+        "Use limits and depths of what was not detected; auto: where the table states any.",
+    ),
+    choice(
+        "--errors",
+        "auto|on|off",
+        "Use errors of values; auto: if they make 1 % of the variance of some feature.",
+    ),
+)
 
 
 def as_json(what: str) -> Option[Any]:
@@ -238,77 +246,6 @@ def _words(parameter: click.Parameter, value: object) -> list[str]:
     if value is False:
         return list(parameter.secondary_opts[-1:])
     return [parameter.opts[-1], *([] if value is True else [str(value)])]
-
-
-def survey_names(paths: Sequence[Path], given: Sequence[str]) -> list[str]:
-    """Return the names of surveys: as given by the user, or else taken from their files.
-
-    Examples
-    --------
-    >>> survey_names([Path("field/sage.fits"), Path("two_mass.vot")], [])
-    ['sage', 'two_mass']
-    """
-    if given and len(given) != len(paths):
-        raise CatalogError(f"{len(given)} --name for {len(paths)} surveys; give one for each")
-    names = list(given) or [path.name.split(".")[0] for path in paths]
-    for name in (BASE, *names):
-        if [BASE, *names].count(name) > 1:
-            raise CatalogError(
-                f"two catalogues are called {name!r}; give each survey its own --name"
-            )
-    return names
-
-
-def common_value(texts: Sequence[str], read: Callable[[str], Value]) -> Value | None:
-    """Return the last value that applies to all catalogues, if there is one."""
-    values = [read(text) for text in texts if "=" not in text]
-    return values[-1] if values else None
-
-
-def named_values(
-    texts: Sequence[str], names: Sequence[str], option: str, read: Callable[[str], Value]
-) -> dict[str, Value]:
-    """Read the NAME=VALUE forms of an option."""
-    values = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if equals and name not in names:
-            raise CatalogError(f"{option} {text}: no {name!r}; the names are {', '.join(names)}")
-        if equals:
-            values[name] = read(value)
-        elif read not in (arcsec, year):
-            raise CatalogError(f"{option} {text}: write {option} NAME={text}")
-    return values
-
-
-def radii_of(texts: Sequence[str], names: Sequence[str]) -> list[float]:
-    """Read --radius for every survey, in arcsec.
-
-    Examples
-    --------
-    >>> radii_of(["2", "sage=3"], ["sage", "two_mass"])
-    [3.0, 2.0]
-    """
-    common = common_value(texts, arcsec)
-    own = named_values(texts, names, "--radius", arcsec)
-    return [own.get(name, DEFAULT_RADIUS if common is None else common) for name in names]
-
-
-def arcsec(text: str) -> float:
-    """Read a separation."""
-    return _number(text, "--radius", "arcsec")
-
-
-def year(text: str) -> float:
-    """Read an epoch."""
-    return _number(text, "--epoch", "a year such as 2016.0")
-
-
-def _number(text: str, option: str, kind: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise CatalogError(f"{option} {text}: {text!r} is not a number ({kind})") from None
 
 
 def shares_of(text: str, option: str = "--prior") -> dict[str, float]:

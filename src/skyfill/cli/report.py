@@ -29,12 +29,11 @@ from skyfill.cli.terminal import note, write_json
 )
 @shared.surveys("--survey", "A survey, drawn in one color.  [default: guessed]")
 @click.option("--title", help="Heading of the page.  [default: the name of the model]")
-@click.option(
+@shared.count(
     "--max-objects",
-    type=click.IntRange(min=1),
-    default=10_000,
-    show_default=True,
-    help="Maximum number of objects on the page; a random sample is taken if there are more.",
+    10_000,
+    "Maximum number of objects on the page; a random sample is taken if there are more.",
+    least=1,
 )
 @click.option(
     "--figures",

@@ -204,10 +204,12 @@ def progress_bar(what: str, unit: str, total: int | None) -> Iterator[Callable[[
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
 
     class RateColumn(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return _rate(task)
+            speed = task.finished_speed or task.speed
+            return Text(f"{speed:,.0f}/s" if speed else "")
 
     columns = (SpinnerColumn(), what, BarColumn(), MofNCompleteColumn(), unit, RateColumn())
     times = (TimeElapsedColumn(), "left", TimeRemainingColumn())
@@ -229,10 +231,3 @@ def shown_run(
         workers_for(options["scheduler"]) as workers,
     ):
         yield Run(provenance, options["resume"], advance, workers)
-
-
-def _rate(task: Task) -> Text:
-    from rich.text import Text
-
-    speed = task.finished_speed or task.speed
-    return Text(f"{speed:,.0f}/s" if speed else "")

@@ -52,12 +52,8 @@ FITS, CLASS_FITS = 8, 3
 @shared.schema()
 @shared.text()
 @click.option("--components", metavar="N|auto", default="auto", show_default=True)
-@click.option(
-    "--arcs",
-    type=click.Choice(["full", "shared", "own", "auto"]),
-    default="full",
-    show_default=True,
-    help="Full covariances, one graph for all components, or one each.",
+@shared.choice(
+    "--arcs", "full|shared|own|auto", "Full covariances, one graph for all components, or one each."
 )
 @click.option(
     "--gaps",
@@ -71,12 +67,10 @@ FITS, CLASS_FITS = 8, 3
     type=click.IntRange(min=1),
     help="Fits of the network to average.  [default: 3 with --label, else 8]",
 )
-@click.option(
+@shared.choice(
     "--method",
-    type=click.Choice(["both", "forest", "boosting", "paper"]),
-    default="both",
-    show_default=True,
-    help="Trees that classify; paper: the paper's own model, one network by Algorithm 1 and a "
+    "both|forest|boosting|paper",
+    "Trees that classify; paper: the paper's own model, one network by Algorithm 1 and a "
     "random forest on filled values, without limits, errors or calibration.",
 )
 @which_network
@@ -96,12 +90,7 @@ FITS, CLASS_FITS = 8, 3
     "and the shares of the classes are estimated from them, unless --prior gives them."
 )
 @click.option("--no-calibration", is_flag=True, help="Leave the trees' probabilities as they are.")
-@click.option(
-    "--force",
-    metavar="COLUMN,...",
-    default="",
-    help="Features to take although they are identifiers, positions or set by people.",
-)
+@shared.force("set by people")
 @out_of_core
 @shared.device
 @shared.scheduler
@@ -220,7 +209,7 @@ def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]
         options["label"],
         classifier=_classifier(options),
         provenance=options["made"],
-        force=shared.words_of(options["force"]),
+        force=force,
         limits=options["limits"],
         errors=options["errors"],
         rules=options["rules"],

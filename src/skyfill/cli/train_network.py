@@ -13,22 +13,20 @@ if TYPE_CHECKING:
     from skyfill.network.mixture.fit import Plan
 
 
-def which_network(command: Any) -> Any:
-    """Choose the kind of network: --network and --bootstrap."""
-    kind = click.option(
+which_network = shared.stacked(
+    click.option(
         "--network",
         type=click.Choice(["mixture", "k2", "bic"]),
         help="Mixtures of networks; or one network, its arcs by Algorithm 1 (k2) or structural EM "
         "(bic).  [default: k2 with --method paper, else mixture]",
-    )
-    resamples = click.option(
+    ),
+    shared.count(
         "--bootstrap",
-        type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="With one network: resamples of the rows, for the strength of its arcs.",
-    )
-    return kind(resamples(command))
+        0,
+        "With one network: resamples of the rows, for the strength of its arcs.",
+        least=0,
+    ),
+)
 
 
 def settle_network(context: click.Context, options: dict[str, Any]) -> None:
