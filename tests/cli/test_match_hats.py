@@ -10,11 +10,12 @@ from click.testing import CliRunner
 from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
 from skyfill.cli import main, terminal
 from skyfill.model import load_model
-from skyfill.scale.hats import read_hats_table, write_hats
+from skyfill.scale.hats import write_hats
 from skyfill.scale.hats_rule import OneToOne
 from skyfill.scale.inputs import open_source
 from skyfill.scale.job_folder import folder_of
 from skyfill.scale.workers import open_client
+from tests.scale.stars import read_hats_table
 
 pytest.importorskip("lsdb", reason="needs LSDB: pip install skyfill[lsdb]", exc_type=ImportError)
 

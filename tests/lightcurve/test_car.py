@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from skyfill.lightcurve import FEATURES
-from skyfill.lightcurve.car import car_log_likelihood, fit_car
+from skyfill.lightcurve.car import fit_car, log_likelihood_at
 from skyfill.lightcurve.curve import Curve, Star
 from tests.lightcurve.curves import damped_walk, epochs
 
@@ -16,11 +16,25 @@ def curve_of(sigma, tau, seed=0, *, n=500, days=2700.0, noise=0.03):
     return Curve(time, 18 + damped_walk(time, sigma, tau, rng) + error * rng.normal(size=n), error)
 
 
+def log_likelihood(curve, sigma, tau):
+    """Compute the log likelihood at the mean that maximizes it, and that mean."""
+    center = curve.value.mean()
+    about = (curve.time, curve.value - center, curve.error)
+    found = log_likelihood_at(*about, 2 * np.log(sigma), np.log(tau))
+    return found[0], center + found[1]
+
+
+def test_a_single_point_is_at_the_mean_so_that_only_the_normalization_is_left():
+    curve = Curve(np.zeros(1), np.array([18.0]), np.array([3.0]))
+    found, mean = log_likelihood(curve, sigma=4.0, tau=2.0)
+    assert (mean, found) == (18.0, pytest.approx(-0.5 * np.log(2 * np.pi * (16 + 9))))
+
+
 @pytest.mark.parametrize("tau", [0.01, 3.0, 200.0, 1e5])
 @pytest.mark.parametrize("sigma", [1e-3, 0.05, 2.0])
 def test_the_likelihood_is_that_of_the_joint_gaussian(sigma, tau):
     curve = curve_of(0.05, 50.0, n=60)
-    found, mean = car_log_likelihood(curve, sigma, tau)
+    found, mean = log_likelihood(curve, sigma, tau)
     lag = np.abs(curve.time[:, None] - curve.time)
     cov = 0.5 * tau * sigma**2 * np.exp(-lag / tau) + np.diag(curve.error**2)
     assert found == pytest.approx(
@@ -34,7 +48,7 @@ def test_the_likelihood_is_that_of_the_joint_gaussian(sigma, tau):
 def test_the_likelihood_is_celerites(tau):
     celerite2 = pytest.importorskip("celerite2", reason="celerite2 is in the extra `compare`")
     curve, sigma = curve_of(0.03, 100.0), 0.04
-    found, mean = car_log_likelihood(curve, sigma, tau)
+    found, mean = log_likelihood(curve, sigma, tau)
     term = celerite2.terms.RealTerm(a=0.5 * tau * sigma**2, c=1 / tau)
     process = celerite2.GaussianProcess(term, mean=mean)
     process.compute(curve.time, diag=curve.error**2)
@@ -66,7 +80,7 @@ def test_no_other_start_finds_a_higher_likelihood():
         best = fit_car(curve).log_likelihood
         for log_tau in np.linspace(-3, 9, 25):
             for log_sigma in np.linspace(-7, 1, 17):
-                other = car_log_likelihood(curve, np.exp(log_sigma), np.exp(log_tau))[0]
+                other = log_likelihood(curve, np.exp(log_sigma), np.exp(log_tau))[0]
                 assert other < best + 0.01
 
 

@@ -1,8 +1,11 @@
-"""A table with gaps for the tests of clusters."""
+"""A table with gaps for the tests of clusters, and how HATS catalogues are read back."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from skyfill.catalog import ColumnInfo, Role, Table
+from skyfill.scale.hats import hats_files, open_hats, stored_schema
 
 INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
 
@@ -12,3 +15,14 @@ def make_table(n, seed=0):
     v = rng.normal(18, 1, n)
     i = np.where(rng.random(n) < 0.3, np.nan, v - 0.8 + rng.normal(0, 0.2, n))
     return Table.from_columns({"id": np.arange(n), "V": v, "I": i}, info=INFO)
+
+
+def read_hats_table(path):
+    """Read a whole HATS catalogue, in its order of rows, without the index."""
+    opened = open_hats(path)
+    schema = stored_schema(opened)
+    tables = [pq.read_table(file, partitioning=None) for file in hats_files(opened)]
+    arrow = pa.concat_tables(tables, promote_options="default").select(list(opened.columns))
+    fields = [f.with_metadata(schema.field(f.name).metadata) for f in arrow.schema]
+    described = pa.schema(fields, metadata=schema.metadata)
+    return Table.from_arrow(pa.Table.from_arrays(arrow.columns, schema=described))

@@ -26,12 +26,13 @@ from skyfill.model import (
     train_classifier,
 )
 from skyfill.scale import Run, apply_model, cluster, open_source, scoring
-from skyfill.scale.hats import is_hats, open_hats, read_hats_table, write_hats
+from skyfill.scale.hats import is_hats, open_hats, write_hats
 from skyfill.scale.hats_match import Counterpart, join_hats
 from skyfill.scale.job_folder import folder_of
 from skyfill.scale.scoring import ModelTask, score_frame
 from skyfill.scale.workers import open_client
 from skyfill.sky import MatchRules, Survey, join_surveys
+from tests.scale.stars import read_hats_table
 
 pytest.importorskip("lsdb", reason="needs LSDB: pip install skyfill[lsdb]", exc_type=ImportError)
 

@@ -3,6 +3,7 @@
 import heapq
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -50,8 +51,8 @@ class ColumnSummary:
         return ColumnSummary(
             self.n_rows + other.n_rows,
             self.n_null + other.n_null,
-            _smallest(_merged(self.lowest, other.lowest)),
-            _largest(_merged(self.highest, other.highest)),
+            _ends_of(self.lowest, other.lowest, heapq.nsmallest),
+            _ends_of(self.highest, other.highest, heapq.nlargest),
             kept,
             self.has_more_words or other.has_more_words or len(kept) < len(words),
             self.n_numbers + other.n_numbers,
@@ -116,13 +117,8 @@ def _most_common(words: Counter[str]) -> Counter[str]:
     return Counter(kept | {word: n for word, n in words.items() if reads_as_null(word)})
 
 
-def _merged(one: dict[float, int], two: dict[float, int]) -> dict[float, int]:
-    return {value: one.get(value, 0) + two.get(value, 0) for value in one.keys() | two.keys()}
-
-
-def _smallest(counts: dict[float, int]) -> dict[float, int]:
-    return {value: counts[value] for value in heapq.nsmallest(_ENDS, counts)}
-
-
-def _largest(counts: dict[float, int]) -> dict[float, int]:
-    return {value: counts[value] for value in sorted(heapq.nlargest(_ENDS, counts))}
+def _ends_of(
+    one: dict[float, int], two: dict[float, int], pick: Callable[..., list[float]]
+) -> dict[float, int]:
+    picked = sorted(pick(_ENDS, one.keys() | two.keys()))
+    return {value: one.get(value, 0) + two.get(value, 0) for value in picked}

@@ -175,14 +175,11 @@ def _numbered_rows(stream: IO[bytes], header: TextHeader) -> Iterator[tuple[int,
     text = io.TextIOWrapper(stream, "utf-8", "replace", newline="")
     lines = iter(lambda: read_line(text), "")
     # csv counts a quoted line break as a line, as an editor does.
-    rows = csv.reader(_universal(lines), delimiter=header.delimiter)
+    plain = (re.sub("\r\n?", "\n", line).replace("\0", "") for line in lines)
+    rows = csv.reader(plain, delimiter=header.delimiter)
     for row in rows:
         if rows.line_num > header.n_lines and row:
             yield rows.line_num, row
-
-
-def _universal(lines: Iterator[str]) -> Iterator[str]:
-    return (re.sub("\r\n?", "\n", line).replace("\0", "") for line in lines)
 
 
 def allowed_kinds(name: str, rules: Schema) -> set[str]:

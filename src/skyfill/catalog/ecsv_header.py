@@ -147,7 +147,7 @@ def _plain_header(
 ) -> TextHeader:
     """Take the names from the first line that is not a comment, or from the comment above."""
     n_lines = len(comments) + 1
-    delimiter = delimiter or _delimiter(first)
+    delimiter = delimiter or ("," if "," in first else max(_DELIMITERS, key=first.count))
     names = _cells(first, delimiter)
     if given:
         if len(given) != len(names):
@@ -157,7 +157,8 @@ def _plain_header(
             )
         return TextHeader(tuple(given), n_lines - 1, delimiter)
     above = _cells(comments[-1].lstrip("# "), delimiter) if comments else []
-    if len(above) == len(names) > 1 and _has_number(names):
+    has_number = any(name.lstrip("+-").replace(".", "", 1).isdigit() for name in names)
+    if len(above) == len(names) > 1 and has_number:
         names, n_lines = above, n_lines - 1
     elif _are_values(names):
         names, n_lines = [f"col{i}" for i in range(1, len(names) + 1)], n_lines - 1
@@ -197,10 +198,6 @@ def _cells(line: str, delimiter: str) -> list[str]:
     return [cell.strip() for cell in next(csv.reader([line.strip("\n")], delimiter=delimiter), [])]
 
 
-def _has_number(cells: Sequence[str]) -> bool:
-    return any(cell.lstrip("+-").replace(".", "", 1).isdigit() for cell in cells)
-
-
 def _are_values(cells: Sequence[str]) -> bool:
     """Whether a line is a row, not names: all numbers, not all whole as pandas numbers columns."""
     return bool(cells) and all(map(is_number, cells)) and any(map(_is_decimal, cells))
@@ -220,10 +217,6 @@ def warn_of_numbers(path: object, names: Sequence[str]) -> None:
             HeaderWarning,
             stacklevel=3,
         )
-
-
-def _delimiter(line: str) -> str:
-    return "," if "," in line else max(_DELIMITERS, key=line.count)
 
 
 def _quoting(names: Sequence[str]) -> Literal[0, 1]:

@@ -145,10 +145,6 @@ def _integers(column: FitsColumn, cells: np.ndarray) -> pa.Array:
     return _shaped(values, column.repeat)
 
 
-def _floats(column: FitsColumn, cells: np.ndarray) -> pa.Array:
-    return _shaped(_scaled(column, cells), column.repeat)
-
-
 def _scaled(column: FitsColumn, cells: np.ndarray) -> np.ndarray:
     if column.scale == 1 and column.zero == 0:
         return cells
@@ -159,10 +155,6 @@ def _scaled(column: FitsColumn, cells: np.ndarray) -> np.ndarray:
         highest_bit = plain.type(1 << (8 * cells.itemsize - 1))
         return np.asarray(cells.astype(plain) ^ highest_bit).view(unsigned)
     return np.asarray(cells * column.scale + column.zero)
-
-
-def _complex(column: FitsColumn, cells: np.ndarray) -> pa.Array:
-    return _shaped(cells, 2 * column.repeat)
 
 
 def _shaped(values: np.ndarray, repeat: int) -> pa.Array:
@@ -188,8 +180,8 @@ _DECODERS: dict[str, Callable[[FitsColumn, np.ndarray], pa.Array]] = {
     "L": _logical,
     "X": _bits,
     **dict.fromkeys("BIJK", _integers),
-    **dict.fromkeys("ED", _floats),
-    **dict.fromkeys("CM", _complex),
+    **dict.fromkeys("ED", lambda column, cells: _shaped(_scaled(column, cells), column.repeat)),
+    **dict.fromkeys("CM", lambda column, cells: _shaped(cells, 2 * column.repeat)),
     "a": _text,
     **dict.fromkeys("ifed", _written_number),
 }

@@ -54,7 +54,7 @@ def apply_limits(table: Table, name: str, facts: Mapping[str, Any]) -> Table:
 def _signs(table: Table, name: str) -> tuple[Table, Found]:
     column = table.column(name).combine_chunks()
     if not pa.types.is_string(column.type):
-        return table, _nothing(table)
+        return table, (np.zeros(len(table), bool), np.full(len(table), np.nan))
     signed = _mask(pc.match_substring_regex(column, _SIGNED))
     wrong = _of_bright(table, name, column)
     words = pc.replace_substring_regex(column, _SIGNED, "")
@@ -157,10 +157,6 @@ RULES: dict[str, Callable[[Table, str], tuple[Table, Found]]] = {
     "negative": _negative,
     "no error": _without_error,
 }
-
-
-def _nothing(table: Table) -> Found:
-    return np.zeros(len(table), bool), np.full(len(table), np.nan)
 
 
 def _mask(flags: pa.Array) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyfill.classify.class_calibration import Calibration, fit_calibration, no_calibration
+from skyfill.classify.class_calibration import fit_calibration, no_calibration
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.known_gaps import learn_gaps
 from skyfill.classify.outlier import fit_outlier_rule
@@ -133,9 +133,11 @@ def fit_scorer(
     weights = row_weights(y, training.growth.class_weight, given=given)
     shares = np.bincount(y, weights) / weights.sum()
     inside = fold >= 0
-    calibration = _calibrate(grown.out_of_fold[inside], y[inside], weights[inside], rng)
-    out = np.full(grown.out_of_fold.shape, np.nan)
-    out[inside] = calibration(grown.out_of_fold[inside])
+    P, out = grown.out_of_fold[inside], np.full(grown.out_of_fold.shape, np.nan)
+    calibration = no_calibration(P.shape[1])
+    if len(P):
+        calibration = fit_calibration(P, y[inside], weights[inside], rng)
+    out[inside] = calibration(P)
     scorer = Scorer(
         tuple(str(name) for name in labels.classes),
         network,
@@ -159,12 +161,6 @@ def _views(
     facts = gather_facts(network, cells, names)
     contrasts = choose_contrasts(facts.filled) if "contrasts" in names else np.empty((0, 4))
     return {name: VIEWS[name](facts, contrasts) for name in names}, contrasts
-
-
-def _calibrate(P: Array, y: Codes, weights: Array, rng: np.random.Generator) -> Calibration:
-    if not len(y):
-        return no_calibration(P.shape[1])
-    return fit_calibration(P, y, weights, rng)
 
 
 class Grown(NamedTuple):

@@ -85,7 +85,8 @@ class FlatForest(Trees):
             self._walk(device, table, total)
         else:
             map_rows(work, len(table))
-        return self._mean(total) if self.kind == "mean" else self._soften(total)
+        is_mean = self.kind == "mean"
+        return total / total.sum(axis=1, keepdims=True) if is_mean else self._soften(total)
 
     def _walk(self, device: Device, X: NDArray[np.float64], total: NDArray[np.float64]) -> None:
         """Add the values of the leaves on a device."""
@@ -105,9 +106,6 @@ class FlatForest(Trees):
                 device.host(out, total[rows])
 
             in_batches(device, len(X), ROWS_AT_ONCE, work)
-
-    def _mean(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(total / total.sum(axis=1, keepdims=True))
 
     def _soften(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = total + self.baseline

@@ -159,11 +159,11 @@ def fit_outlier_rule(
         network = refit(given, train)
     else:
         network = _fit(train, plan=plan, n_fits=n_fits, rng=rng)
-    some = [_thinned(held, rate, rng) for rate in THINNED]
+    some = [held.hide(rng.random(held.values.shape) < rate) for rate in THINNED]
     some = [part.take(~np.isnan(part.values).all(axis=1)) for part in some]
     table = np.vstack([part.values for part in some])
     loglik = np.concatenate([network.look(part).seen for part in some])
-    design = _design(table)
+    design = np.hstack([np.ones((len(table), 1)), ~np.isnan(table)])
     center = _ridge(design, loglik)
     spread = _ridge(design, (loglik - design @ center) ** 2)
     rule = OutlierRule(center, np.maximum(spread, 0.0), np.zeros(2))
@@ -190,14 +190,6 @@ def _fit(train: Cells, *, plan: Plan, n_fits: int, rng: np.random.Generator) -> 
         tol=1e-3,
         rng=rng,
     ).network
-
-
-def _thinned(cells: Cells, rate: float, rng: np.random.Generator) -> Cells:
-    return cells.hide(rng.random(cells.values.shape) < rate)
-
-
-def _design(X: Array) -> Array:
-    return np.hstack([np.ones((len(X), 1)), ~np.isnan(X)])
 
 
 def _ridge(design: Array, values: Array) -> Array:

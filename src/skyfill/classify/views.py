@@ -38,22 +38,6 @@ class Facts:
     seen: Array | None = None
 
 
-def _values(facts: Facts, contrasts: Array) -> Array:
-    return facts.filled
-
-
-def _raw(facts: Facts, contrasts: Array) -> Array:
-    return facts.X
-
-
-def _indicators(facts: Facts, contrasts: Array) -> Array:
-    return np.hstack([facts.filled, np.isnan(facts.X).astype(np.float64)])
-
-
-def _gaps(facts: Facts, contrasts: Array) -> Array:
-    return np.hstack([facts.X, facts.filled])
-
-
 def _contrasts(facts: Facts, contrasts: Array) -> Array:
     first, second = contrasts[:, 0].astype(np.intp), contrasts[:, 2].astype(np.intp)
     n, p = facts.X.shape
@@ -74,10 +58,10 @@ def _components(facts: Facts, contrasts: Array) -> Array:
 
 
 VIEWS: dict[str, Callable[[Facts, Array], Array]] = {
-    "raw": _raw,
-    "filled": _values,
-    "indicators": _indicators,
-    "gaps": _gaps,
+    "raw": lambda facts, _: facts.X,
+    "filled": lambda facts, _: facts.filled,
+    "indicators": lambda facts, _: np.hstack([facts.filled, np.isnan(facts.X)]),
+    "gaps": lambda facts, _: np.hstack([facts.X, facts.filled]),
     "contrasts": _contrasts,
     "components": _components,
 }

@@ -95,12 +95,6 @@ def _writes_folder(context: click.Context) -> bool:
 def _check_target(path: Path) -> None:
     if str(path) == "-":
         raise CatalogError("-: outputs are files, not standard output; give a file name")
-    if path.is_dir():
-        raise CatalogError(f"{path}: is a directory; give a file name")
-    if path.exists() and not path.is_file():
-        raise CatalogError(f"{path}: is not a regular file; give a file name")
-    if not path.parent.is_dir():
-        raise CatalogError(f"{path}: there is no directory {path.parent}; create it first")
     # Imported here: `skyfill --help` needs no tables.
     from skyfill.catalog.file_io import check_writable
 

@@ -141,7 +141,7 @@ class Comparison:
         runs = [asdict(run) for run in self.scores]
         for run in runs:
             run["example"] = dict(zip(("true", "filled"), run["example"], strict=True))
-        return {"means": _plain(means), "runs": _plain(runs)}
+        return {"means": plain(means), "runs": plain(runs)}
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON."""
@@ -180,10 +180,12 @@ def _cell(mean: Mean, is_best: bool) -> str:
     return value if math.isnan(mean.error) else f"{value} ± {mean.error:.3f}"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Replace what JSON cannot represent."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -150,9 +150,9 @@ class NetworkImputer(DistributionImputer):
     ) -> Array:
         """Fill the gaps of new rows with their posterior means; seen cells stay bit for bit.
 
-        Limits and errors of the new rows are as in `fit`; likewise in all methods below.
+        Limits and errors of the new rows are as in `fit`.
         """
-        cells = self._cells(X, lower, upper, errors)
+        cells = self._cells(X, lower=lower, upper=upper, errors=errors)
         lost = np.isnan(cells.values)
         return self._filler.posterior(cells).mean if lost.any() else cells.values.copy()
 
@@ -160,58 +160,32 @@ class NetworkImputer(DistributionImputer):
         """Learn from a table and fill its gaps; takes `lower`, `upper` and `errors`."""
         return self.fit(X, y, **known).transform(X, **known)
 
-    def _cells(self, X: Any, lower: Any, upper: Any, errors: Any) -> Cells:
+    def _cells(self, X: Any, **known: Any) -> Cells:
+        """Check new rows and what is known of them; TypeError for what is not of `Cells`."""
         numbers = self._new_rows(X)
-        known = (part_of(array, self.kept_) for array in (lower, upper, errors))
-        return Cells(numbers, *known)
+        return Cells(numbers, **{name: part_of(a, self.kept_) for name, a in known.items()})
 
-    def posterior(
-        self,
-        X: Any,
-        *,
-        lower: Any = None,
-        upper: Any = None,
-        errors: Any = None,
-        denoise: bool = False,
-    ) -> Posterior:
+    def posterior(self, X: Any, *, denoise: bool = False, **known: Any) -> Posterior:
         """Mean and standard deviation of each cell; a seen cell is itself, with 0.
 
-        With `denoise`, a cell seen with an error gives what it would be without it.
+        With `denoise`, a cell seen with an error gives what it would be without it. Takes `lower`,
+        `upper` and `errors`, as do all methods below.
         """
-        return self._filler.posterior(self._cells(X, lower, upper, errors), denoise=denoise)
+        return self._filler.posterior(self._cells(X, **known), denoise=denoise)
 
-    def quantiles(
-        self,
-        X: Any,
-        levels: Sequence[float],
-        *,
-        lower: Any = None,
-        upper: Any = None,
-        errors: Any = None,
-    ) -> Array:
+    def quantiles(self, X: Any, levels: Sequence[float], **known: Any) -> Array:
         """Quantiles of each cell, of shape (len(levels), n, p); a seen cell is itself."""
-        return self._filler.quantiles(self._cells(X, lower, upper, errors), levels)
+        return self._filler.quantiles(self._cells(X, **known), levels)
 
     def interval(self, X: Any, level: float = 0.9, **known: Any) -> tuple[Array, Array]:
-        """Central interval of each cell that holds the share `level` of its distribution.
-
-        Takes `lower`, `upper` and `errors`.
-        """
+        """Central interval of each cell that holds the share `level` of its distribution."""
         low, high = self.quantiles(X, [0.5 - level / 2, 0.5 + level / 2], **known)
         return low, high
 
     def sample(self, X: Any, n_draws: int = 1, *, random_state: Any = None, **known: Any) -> Array:
-        """Draw completed tables, of shape (n_draws, n, p); the gaps of a row are drawn jointly.
+        """Draw completed tables, of shape (n_draws, n, p); the gaps of a row are drawn jointly."""
+        return self._filler.draws(self._cells(X, **known), n_draws, as_generator(random_state))
 
-        Takes `lower`, `upper` and `errors`.
-        """
-        cells = self._cells(X, *(known.pop(name, None) for name in ("lower", "upper", "errors")))
-        if known:
-            raise TypeError(f"sample takes no {', '.join(known)}")
-        return self._filler.draws(cells, n_draws, as_generator(random_state))
-
-    def score_samples(
-        self, X: Any, *, lower: Any = None, upper: Any = None, errors: Any = None
-    ) -> Array:
+    def score_samples(self, X: Any, **known: Any) -> Array:
         """Log-likelihood of each row's seen cells and limits, per unit of normal score."""
-        return self.network_.loglik(self._cells(X, lower, upper, errors))
+        return self.network_.loglik(self._cells(X, **known))

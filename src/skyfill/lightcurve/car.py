@@ -86,25 +86,6 @@ def fit_car(curve: Curve) -> CarFit:
     )
 
 
-def car_log_likelihood(curve: Curve, sigma: float, tau: float) -> tuple[float, float]:
-    """Compute the log likelihood at the mean that maximizes it, and that mean.
-
-    Examples
-    --------
-    A single point is at the mean, so that only the normalization is left:
-
-    >>> curve = Curve(np.zeros(1), np.array([18.0]), np.array([3.0]))
-    >>> log_likelihood, mean = car_log_likelihood(curve, sigma=4.0, tau=2.0)
-    >>> mean, bool(np.isclose(log_likelihood, -0.5 * np.log(2 * np.pi * (16 + 9))))
-    (18.0, True)
-    """
-    center = mean(curve)
-    found = log_likelihood_at(
-        curve.time, curve.value - center, _errors(curve), 2 * np.log(sigma), np.log(tau)
-    )
-    return float(found[0]), center + float(found[1])
-
-
 def _errors(curve: Curve) -> Array:
     return curve.error if curve.has_errors else np.zeros(len(curve))
 

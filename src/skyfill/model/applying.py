@@ -74,7 +74,8 @@ def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Ta
         unless an earlier run wrote it.
     """
     how, scorer = how or Scoring(), scorer_of(model)
-    check_results(table, scorer, how.prefix, _more_results(model))
+    more = [] if model.trained_on is None else [results.TRAINED_ON]
+    check_results(table, scorer, how.prefix, more)
     if how.prior is not None:
         scorer = replace(scorer, prior=np.array(how.prior))
     cells, _, absent = cells_of(model, table)
@@ -86,10 +87,6 @@ def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Ta
     for name, values in columns.items():
         table = table.with_column(how.prefix + name, values, results.result_info(name))
     return table
-
-
-def _more_results(model: Model) -> list[str]:
-    return [] if model.trained_on is None else [results.TRAINED_ON]
 
 
 def check_results(table: Table, scorer: Scorer, prefix: str = "", more: Sequence[str] = ()) -> None:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyfill.catalog import Reason, Role, Table
+from skyfill.classify.scorer import entropy_bits
 from skyfill.errors import CatalogError
 from skyfill.model import results
 from skyfill.model.applying import Scoring, check_results, classify_table, scorer_of
@@ -54,7 +55,7 @@ def classify_associations(model: Model, table: Table, scoring: Scoring | None = 
     columns = {name: how.prefix + results.probability_name(name) for name in scorer.classes}
     P = scored.numbers(*columns.values())
     mixed = weights.mean(P)
-    entropy = _bits(mixed)
+    entropy = entropy_bits(mixed)
     best = Table(scored.arrow.take(weights.best))
     for k, name in enumerate(columns.values()):
         best = best.with_column(name, mixed[:, k], scored.info(name))
@@ -107,8 +108,8 @@ def position_bits(probabilities: Array, weights: Weights) -> Array:
     probabilities : array of shape (m, c)
         Class probabilities of all associations.
     """
-    within = weights.mean(_bits(probabilities)[:, None])[:, 0]
-    return np.maximum(_bits(weights.mean(probabilities)) - within, 0.0)
+    within = weights.mean(entropy_bits(probabilities)[:, None])[:, 0]
+    return np.maximum(entropy_bits(weights.mean(probabilities)) - within, 0.0)
 
 
 class Weights:
@@ -157,8 +158,3 @@ class Weights:
         apart = values - middle[self.owner]
         shift, square = self.mean(np.stack([apart, apart**2 + sd**2], axis=1)).T
         return middle + shift, np.maximum(square - shift**2, 0.0)
-
-
-def _bits(P: Array) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(-np.nansum(np.where(P > 0, P * np.log2(P), 0.0), axis=1))

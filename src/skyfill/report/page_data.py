@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from skyfill.evaluate.fill_comparison import plain
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture import gap_kernels as kernels
 from skyfill.network.mixture import (
@@ -140,18 +140,7 @@ def to_script(payload: Any) -> str:
     >>> to_script({"id": "</script>", "mean": float("nan")})
     '{"id":"\\u003c/script\\u003e","mean":null}'
     """
-    text = json.dumps(_plain(payload), separators=(",", ":"), allow_nan=False)
+    text = json.dumps(plain(payload), separators=(",", ":"), allow_nan=False)
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text
-
-
-def _plain(value: Any) -> Any:
-    """Replace what JSON cannot represent."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value

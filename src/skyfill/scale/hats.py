@@ -232,23 +232,6 @@ def hats_files(opened: Any) -> list[Path]:
     return [Path(file.path) for file in found]
 
 
-def read_hats_table(path: str | Path) -> Table:
-    """Read a whole HATS catalogue, in its order of rows, without the index.
-
-    Returns
-    -------
-    Table
-        As from `read_table`: null for NaN, with units and roles if the metadata contain them.
-    """
-    opened = open_hats(path)
-    schema = stored_schema(opened)
-    tables = [pq.read_table(file, partitioning=None) for file in hats_files(opened)]
-    arrow = pa.concat_tables(tables, promote_options="default").select(list(opened.columns))
-    fields = [f.with_metadata(schema.field(f.name).metadata) for f in arrow.schema]
-    described = pa.schema(fields, metadata=schema.metadata)
-    return Table.from_arrow(pa.Table.from_arrays(arrow.columns, schema=described))
-
-
 def write_hats(
     table: Table,
     output: str | Path,

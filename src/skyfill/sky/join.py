@@ -226,20 +226,17 @@ def _with_facts(
     how = f"within {reach:g} arcsec" if reach else "within 5 standard deviations"
     if survey.key is not None:
         how, separations = f"by {survey.key}", np.full(len(rows), np.nan)
+    counts = found.matches.n_candidates[rows].astype(np.int32)
     after = " after the offset was removed" if found.report.offset else ""
     facts = {
         f"sep_{name}": (separations, "arcsec", "pos.angDistance", f"separation{after}"),
-        f"n_{name}": (_counts(found, rows), None, "meta.number", f"candidates {how}"),
+        f"n_{name}": (counts, None, "meta.number", f"candidates {how}"),
         f"flag_{name}": (found.flags[rows], None, "meta.code", f"how it matched {how}"),
     }
     for column, (values, unit, ucd, words) in facts.items():
         info = ColumnInfo(unit=unit, ucd=ucd, description=f"{name}: {words}")
         table = table.with_column(column, values, info)
     return table.with_meta(**_meta(survey, found.report))
-
-
-def _counts(found: SurveyMatch, rows: Rows) -> np.ndarray:
-    return found.matches.n_candidates[rows].astype(np.int32)
 
 
 def _meta(survey: Survey, report: MatchReport) -> dict[str, str]:

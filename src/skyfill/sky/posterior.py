@@ -33,8 +33,7 @@ def pattern_shares(completeness: Floats) -> Floats:
     array([0.05, 0.45, 0.05, 0.45])
     """
     c = np.clip(completeness, LEAST_COMPLETE, MOST_COMPLETE)
-    bits = (np.arange(1 << len(c))[:, None] >> np.arange(len(c))) & 1
-    return np.asarray(np.prod(np.where(bits, c, 1 - c), axis=1))
+    return np.asarray(np.prod(np.where(_members(1 << len(c), len(c)), c, 1 - c), axis=1))
 
 
 def probabilities(found: Associations, shares: Floats, log_ratio: Floats | None = None) -> Floats:
@@ -142,20 +141,15 @@ def fit_completeness(
         n_iter += 1
         sums = np.zeros(len(patterns))
         _normalize(found.starts, found.rows, weight, np.log(patterns), counted, out, sums)
-        last, patterns = (
-            patterns,
-            _scaled((sums + LEAST_COMPLETE) / (sums + LEAST_COMPLETE).sum(), known),
-        )
+        sums += LEAST_COMPLETE
+        last, patterns = patterns, _scaled(sums / sums.sum(), known)
         converged = bool(np.max(np.abs(patterns - last)) < SETTLED)
-    return Completeness(_margins(patterns, n_surveys), patterns, n_iter, converged)
+    shares = np.asarray(patterns @ _members(len(patterns), n_surveys))
+    return Completeness(shares, patterns, n_iter, converged)
 
 
 def _members(n_patterns: int, n_surveys: int) -> np.ndarray:
     return ((np.arange(n_patterns)[:, None] >> np.arange(n_surveys)) & 1).astype(bool)
-
-
-def _margins(patterns: Floats, n_surveys: int) -> Floats:
-    return np.asarray(patterns @ _members(len(patterns), n_surveys))
 
 
 def _scaled(patterns: Floats, known: Floats) -> Floats:

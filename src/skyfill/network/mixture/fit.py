@@ -157,7 +157,7 @@ def climb_mixture(
 
     Arcs are searched once, when it settles; or they are those of the start, if they are given.
     """
-    climb = _strides if plan.pooling else em
+    climb = strides if plan.pooling else em
     if plan.arcs == GIVEN:
         maximize = partial(maximize_mixture, plan=plan, graphs=start.parents)
         return em(expect, maximize, start, tol=tol, max_iter=max_iter)
@@ -169,26 +169,6 @@ def climb_mixture(
     left = max_iter - len(found.trace)
     again = em(expect, maximize, maximize(found.moments), tol=tol, max_iter=left)
     return again._replace(trace=[*found.trace, *again.trace])
-
-
-def _strides(
-    expect: Callable[[Mixture], Moments],
-    maximize: Callable[[Moments], Mixture],
-    start: Mixture,
-    *,
-    tol: float,
-    max_iter: int,
-) -> Climb[Mixture]:
-    """EM with limits, which is slow by itself."""
-    return accelerated_em(
-        expect,
-        maximize,
-        start,
-        extrapolate=_extrapolate,
-        change=_change,
-        tol=tol,
-        max_iter=max_iter,
-    )
 
 
 def _change(a: Mixture, b: Mixture) -> float:
@@ -224,8 +204,8 @@ def _coordinates(mixture: Mixture) -> Array:
     return np.concatenate([np.log(mixture.weights), mixture.means.ravel(), lower.ravel()])
 
 
-def _one_by_one(work: Callable[..., Any], items: list[int]) -> list[Any]:
-    return [work(item) for item in items]
+# EM with limits, which is slow by itself.
+strides = partial(accelerated_em, extrapolate=_extrapolate, change=_change)
 
 
 def fit_mixture(
@@ -236,7 +216,7 @@ def fit_mixture(
     tol: float = 1e-3,
     max_iter: int = 200,
     resample: bool = False,
-    each: Callable[..., list[Any]] = _one_by_one,
+    each: Callable[..., list[Any]] = lambda work, items: list(map(work, items)),
 ) -> Climb[Mixture]:
     """Fit one mixture from one start; with `resample`, to as many rows drawn with replacement."""
     scores = as_cells(scores)
@@ -289,7 +269,7 @@ def _complete_within(scores: Cells, expect: Callable[[Mixture], Moments], rng: G
     plan = Plan(1, 1.0, pooling=(1.0,) * p)
     start = Mixture(np.ones(1), np.zeros((1, p)), np.eye(p)[None], None, None)
     maximize = partial(maximize_mixture, plan=plan)
-    one = _strides(expect, maximize, start, tol=START_TOL, max_iter=START_STEPS).params
+    one = strides(expect, maximize, start, tol=START_TOL, max_iter=START_STEPS).params
     return draw_scores(scores, (one,), 1, rng)[0]
 
 

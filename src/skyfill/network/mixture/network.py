@@ -290,14 +290,15 @@ class MixtureNetwork:
         if n_draws and cells.is_plain and (there := self._on_device(cells)) is not None:
             return there.draws(cells.values, dice[:2], self._maps)
         before = np.concatenate([[0], np.cumsum(np.isnan(cells.values).sum(axis=1))])
-        out = np.repeat(cells.values[None], n_draws, axis=0)
+        seen, out = cells.values, np.repeat(cells.values[None], n_draws, axis=0)
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             gaps = slice(before[rows.start], before[rows.stop])
             mine = Dice(dice.uniform[:, rows], dice.normal[:, gaps], dice.seeds[rows])
             found = draw(part, self._components, parts, mine, self._maps)
-            seen = np.where(np.isnan(found), cells.values[rows], found)
-            out[:, rows] = seen if denoise else _with_seen(found, cells.values[rows])
+            # Where both are there, as in cells seen with an error, the first counts.
+            first, other = (found, seen[rows]) if denoise else (seen[rows], found)
+            out[:, rows] = np.where(np.isnan(first), other, first)
 
         self._each(cells, work)
         return cells.within(out)
@@ -354,8 +355,3 @@ class MixtureNetwork:
 
         self._each(cells, work)
         return out
-
-
-def _with_seen(found: Array, seen: Array) -> Array:
-    """Put seen values, which errors had made lost, back."""
-    return np.where(np.isnan(seen), found, seen)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from skyfill.network._array import Array, IntArray, Rng, check_names, check_seen
@@ -20,7 +18,7 @@ from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.moments import Climb, Moments
 from skyfill.network.single.graph import Parents
-from skyfill.network.single.learn import Options, check_score, learn_standard
+from skyfill.network.single.learn import Options, learn_standard
 from skyfill.network.single.parameters import Fit, standardize
 from skyfill.threads import map_threads, one_blas_thread
 
@@ -30,21 +28,14 @@ LEAST_ROWS = 3
 EM_TOL, EM_STEPS = 1e-6, 500
 
 
-def learn_one_network(  # noqa: PLR0913 - every option of the algorithm
+def learn_one_network(
     X: ArrayLike | Cells,
     names: Sequence[str] | None = None,
     *,
-    score: str = "k2",
-    max_parents: int | None = 3,
-    n_completions: int = 5,
-    n_orders: int = 12,
-    n_bins: int | None = None,
-    orders: str = "shared",
     margins: bool = False,
     n_bootstraps: int = 0,
-    tol: float = 1e-6,
-    max_iter: int = 20,
     rng: Rng = 0,
+    **options: Any,
 ) -> LearnedMixture:
     """Learn one Gaussian network with arcs, and hold it as a mixture of one component.
 
@@ -58,14 +49,15 @@ def learn_one_network(  # noqa: PLR0913 - every option of the algorithm
         NaN is a gap. Arcs are learned from values alone: there, a limit is a gap.
     names : sequence of str, optional
         Names of the columns.
-    score, max_parents, n_completions, n_orders, n_bins, orders, tol, max_iter
-        As in `learn_network`.
     margins : bool
         Map columns to normal scores first; otherwise they are only standardised, as in the paper.
     n_bootstraps : int
         Resamples of the rows; the share of them that link two columns is the strength of an arc.
     rng : int, numpy.random.Generator or None
         The same seed gives the same network on any number of threads.
+    **options
+        `score`, `max_parents`, `n_completions`, `n_orders`, `n_bins`, `orders`, `tol` and
+        `max_iter`, as in `learn_network`.
 
     Returns
     -------
@@ -84,17 +76,13 @@ def learn_one_network(  # noqa: PLR0913 - every option of the algorithm
     cells = as_cells(X)
     names = check_names(names, cells.values.shape[1])
     check_seen(cells.values, names)
-    check_score(score)
-    options = Options(
-        max_parents, n_completions, n_orders, n_bins, np.random.default_rng(rng), orders
-    )
+    how = Options(np.random.default_rng(rng), **options)
     with one_blas_thread():
         bare = MixtureNetwork(names, map_columns(cells, "ranks" if margins else "linear"), ())
         scores = bare.score_cells(cells)
-        learn = partial(_start, names=names, score=score, tol=tol, max_iter=max_iter)
-        start, converged = learn(scores.values, options=options)
+        start, converged = _start(scores.values, names, how)
         found = _climb(scores, start)
-        strength = _link_shares(scores.values, partial(_graph, learn, options), n_bootstraps)
+        strength = _link_shares(scores.values, names, how, n_bootstraps)
     network = replace(bare, fits=(found.params,), strength=strength)
     plan = Plan(1, 0.0, GIVEN)
     return LearnedMixture(network, plan, (), found.n_iter, converged and found.converged)
@@ -106,14 +94,8 @@ def refit(network: MixtureNetwork, cells: Cells) -> MixtureNetwork:
     return replace(network, fits=(found.params,))
 
 
-def _graph(learn: Callable[..., Any], options: Options, Z: Array, rng: Generator) -> Parents:
-    """Learn the graph of other rows."""
-    found: tuple[Mixture, bool] = learn(Z, options=replace(options, rng=rng))
-    return (found[0].parents or ())[0]
-
-
 def _link_shares(
-    Z: Array, graph_of: Callable[[Array, Generator], Parents], n_samples: int
+    Z: Array, names: tuple[str, ...], options: Options, n_samples: int
 ) -> Array | None:
     """Share of bootstrap samples of the rows whose graphs link two columns, shape (p, p)."""
     links, drawn = np.zeros((Z.shape[1],) * 2), 0
@@ -122,15 +104,14 @@ def _link_shares(
         if np.isnan(sample).all(axis=0).any():  # a column that few rows have
             continue
         drawn += 1
-        for child, family in enumerate(graph_of(sample, rng)):
+        learned, _ = _start(sample, names, replace(options, rng=rng))
+        for child, family in enumerate((learned.parents or ())[0]):
             links[child, list(family)] += 1
             links[list(family), child] += 1
     return links / drawn if drawn else None
 
 
-def _start(
-    Z: Array, *, names: tuple[str, ...], options: Options, score: str, tol: float, max_iter: int
-) -> tuple[Mixture, bool]:
+def _start(Z: Array, names: tuple[str, ...], options: Options) -> tuple[Mixture, bool]:
     """Learn arcs and parameters from values; columns with one value stay alone."""
     p = len(names)
     varied = np.flatnonzero(np.nanmin(Z, axis=0) < np.nanmax(Z, axis=0)).astype(np.int64)
@@ -139,9 +120,7 @@ def _start(
         return _as_mixture(np.zeros(p), np.eye(p), alone), True
     mine = tuple(names[j] for j in varied)
     standard = standardize(Z[:, varied], mine)
-    fit, _, converged = learn_standard(
-        standard.Z, mine, options, score=score, tol=tol, max_iter=max_iter
-    )
+    fit, _, converged = learn_standard(standard.Z, mine, options)
     return _widen(fit._replace(network=standard.restore(fit.network)), varied, p), converged
 
 

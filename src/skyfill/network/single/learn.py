@@ -38,14 +38,19 @@ from skyfill.threads import one_blas_thread
 class Options:
     """The options of `learn_network`."""
 
-    max_parents: int | None
-    n_completions: int
-    n_orders: int
-    n_bins: int | None
     rng: Generator
+    score: str = "k2"
+    max_parents: int | None = 3
+    n_completions: int = 5
+    n_orders: int = 12
+    n_bins: int | None = None
     orders: str = "shared"
+    tol: float = 1e-6
+    max_iter: int = 20
 
     def __post_init__(self) -> None:
+        if self.score not in SCORES:
+            raise ValueError(f"score must be one of {', '.join(SCORES)}, not {self.score!r}")
         if self.orders not in GRAPHS:
             raise ValueError(f"orders must be one of {', '.join(GRAPHS)}, not {self.orders!r}")
         least = {"max_parents": 0, "n_completions": 1, "n_orders": 1, "n_bins": 2}
@@ -258,15 +263,12 @@ def learn_network(  # noqa: PLR0913 - every option of the algorithm
     """
     X = as_table(X)
     names = check_names(names, X.shape[1])
-    _check(X.shape, score)
-    options = Options(
-        max_parents, n_completions, n_orders, n_bins, np.random.default_rng(rng), orders
-    )
+    how = (score, max_parents, n_completions, n_orders, n_bins, orders, tol, max_iter)
+    options = Options(np.random.default_rng(rng), *how)
+    _check(*X.shape)
     standard = standardize(X, names)
     with one_blas_thread():
-        fit, trace, converged = learn_standard(
-            standard.Z, names, options, score=score, tol=tol, max_iter=max_iter
-        )
+        fit, trace, converged = learn_standard(standard.Z, names, options)
         warn_singular(standard.Z, fit.network)
     if not converged:
         warnings.warn(
@@ -280,28 +282,13 @@ def learn_network(  # noqa: PLR0913 - every option of the algorithm
 
 
 def learn_standard(
-    Z: Array,
-    names: tuple[str, ...],
-    options: Options,
-    *,
-    score: str,
-    tol: float,
-    max_iter: int,
+    Z: Array, names: tuple[str, ...], options: Options
 ) -> tuple[Fit, tuple[Step, ...], bool]:
     """Learn from a standardized table; says nothing of what it had to regularize."""
-    check_score(score)
-    return run(SCORES[score](Z, names, options), tol, max_iter)
+    return run(SCORES[options.score](Z, names, options), options.tol, options.max_iter)
 
 
-def check_score(score: str) -> None:
-    """Refuse a score that does not exist."""
-    if score not in SCORES:
-        raise ValueError(f"score must be one of {', '.join(SCORES)}, not {score!r}")
-
-
-def _check(shape: tuple[int, ...], score: str) -> None:
-    n, p = shape
-    check_score(score)
+def _check(n: int, p: int) -> None:
     if n < 3:
         raise DataError(f"{n} rows are too few to learn from; give at least three")
     if n <= p:
