@@ -16,6 +16,15 @@ settings.register_profile(
 settings.load_profile("skyfill")
 
 
+@pytest.fixture(scope="session")
+def star_model():
+    """Learn a small model of `explained_table` once."""
+    from skyfill.model import train
+    from tests.stars import explained_table
+
+    return train(explained_table(), ["V", "I"], n_components=2, n_fits=2)[0]
+
+
 @pytest.fixture
 def closed_port():
     """Hold a port of this machine at which nothing listens, so that calls are refused."""

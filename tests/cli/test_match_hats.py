@@ -15,7 +15,7 @@ from skyfill.scale.hats_rule import OneToOne
 from skyfill.scale.inputs import open_source
 from skyfill.scale.job_folder import folder_of
 from skyfill.scale.workers import open_client
-from tests.scale.stars import read_hats_table
+from tests.stars import read_hats_table
 
 pytest.importorskip("lsdb", reason="needs LSDB: pip install skyfill[lsdb]", exc_type=ImportError)
 

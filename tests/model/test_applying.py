@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skyfill.catalog import ColumnInfo, Role, Table
+from skyfill.catalog import ColumnInfo, Role
 from skyfill.classify import CatalogClassifier
 from skyfill.errors import CatalogError, ModelError
 from skyfill.impute import NetworkImputer
@@ -13,31 +13,15 @@ from skyfill.model import (
     classify_table,
     fill_table,
     results,
-    train,
     train_classifier,
 )
-
-INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
-
-
-def make_table(n=400, seed=0):
-    rng = np.random.default_rng(seed)
-    v = rng.normal(18, 1, n)
-    i = v - 0.8 + rng.normal(0, 0.2, n)
-    i = np.where(rng.random(n) < 0.3, np.nan, i)
-    table = Table.from_columns({"id": np.arange(n), "V": v, "I": i}, info=INFO)
-    return table.with_reasons("I", [None if np.isfinite(x) else "unmatched" for x in i])
+from tests.stars import explained_table
 
 
-@pytest.fixture(scope="module")
-def model():
-    return train(make_table(), ["V", "I"], n_components=2, n_fits=2)[0]
-
-
-def test_filled_cells_get_value_sd_and_reason_and_seen_cells_stay_bit_for_bit(model):
-    table = make_table(100, seed=1)
+def test_filled_cells_get_value_sd_and_reason_and_seen_cells_stay_bit_for_bit(star_model):
+    table = explained_table(100, seed=1)
     lost = np.isnan(table.numbers("I")[:, 0])
-    done = fill_table(model, table, Filling(quantiles=(0.16, 0.84), n_draws=2))
+    done = fill_table(star_model, table, Filling(quantiles=(0.16, 0.84), n_draws=2))
     assert (done.numbers("I")[~lost] == table.numbers("I")[~lost]).all()
     assert done.column("id").equals(table.column("id"))
     assert not np.isnan(done.numbers("I")).any()
@@ -52,50 +36,52 @@ def test_filled_cells_get_value_sd_and_reason_and_seen_cells_stay_bit_for_bit(mo
 
 
 @pytest.mark.parametrize("prefix", ["", "sf_"])
-def test_filling_a_filled_table_changes_nothing(model, prefix):
+def test_filling_a_filled_table_changes_nothing(star_model, prefix):
     how = Filling(quantiles=(0.16,), n_draws=1, prefix=prefix)
-    done = fill_table(model, make_table(50, seed=1), how)
-    again = fill_table(model, done, how)
+    done = fill_table(star_model, explained_table(50, seed=1), how)
+    again = fill_table(star_model, done, how)
     assert again.arrow.equals(done.arrow)
-    more = fill_table(model, done, Filling(quantiles=(0.84,), prefix=prefix))
+    more = fill_table(star_model, done, Filling(quantiles=(0.84,), prefix=prefix))
     assert more.select(done.names).arrow.equals(done.arrow)
     assert more.column(f"{prefix}I_q84").null_count == 50
 
 
 @pytest.mark.parametrize("name", ["I_sd", "i_SD", "V_gap", "I_q16", "V_draw1"])
-def test_measured_columns_with_the_names_of_results_are_never_replaced(model, name):
-    table = make_table(20).with_column(name, np.arange(20.0), ColumnInfo("mag", role=Role.ERROR))
+def test_measured_columns_with_the_names_of_results_are_never_replaced(star_model, name):
+    table = explained_table(20).with_column(
+        name, np.arange(20.0), ColumnInfo("mag", role=Role.ERROR)
+    )
     with pytest.raises(CatalogError, match=rf"column '{name}' has the name of a result"):
-        fill_table(model, table, Filling(quantiles=(0.16,), n_draws=1))
-    done = fill_table(model, table, Filling(quantiles=(0.16,), n_draws=1, prefix="sf_"))
+        fill_table(star_model, table, Filling(quantiles=(0.16,), n_draws=1))
+    done = fill_table(star_model, table, Filling(quantiles=(0.16,), n_draws=1, prefix="sf_"))
     assert done.column(name).equals(table.column(name))
     assert done.info(name) == table.info(name)
 
 
-def test_integers_that_doubles_cannot_hold_are_refused_not_changed(model):
-    table = make_table(3).with_column("V", [1, None, 2**53 + 1])
+def test_integers_that_doubles_cannot_hold_are_refused_not_changed(star_model):
+    table = explained_table(3).with_column("V", [1, None, 2**53 + 1])
     with pytest.raises(CatalogError, match=r"column 'V', row 3: 9007199254740993 has more digits"):
-        fill_table(model, table)
-    exact = fill_table(model, table.with_column("V", [2**53, 1, -(2**53)]))
+        fill_table(star_model, table)
+    exact = fill_table(star_model, table.with_column("V", [2**53, 1, -(2**53)]))
     assert exact.numbers("V")[:, 0].tolist() == [2**53, 1, -(2**53)]
 
 
-def test_columns_in_another_order_unit_or_absent_are_understood(model):
-    table = make_table(60, seed=2)
-    plain = fill_table(model, table)
-    turned = fill_table(model, table.select(["I_gap", "I", "id", "V"]))
+def test_columns_in_another_order_unit_or_absent_are_understood(star_model):
+    table = explained_table(60, seed=2)
+    plain = fill_table(star_model, table)
+    turned = fill_table(star_model, table.select(["I_gap", "I", "id", "V"]))
     assert np.array_equal(turned.numbers("I"), plain.numbers("I"))
     milli = table.with_column("V", table.numbers("V")[:, 0] * 1000).with_info("V", unit="mmag")
-    assert np.allclose(fill_table(model, milli).numbers("I"), plain.numbers("I"))
-    alone = fill_table(model, table.select(["V"]))
+    assert np.allclose(fill_table(star_model, milli).numbers("I"), plain.numbers("I"))
+    alone = fill_table(star_model, table.select(["V"]))
     assert alone.info("I").unit == "mag"
     assert set(alone.reasons("I").to_pylist()) == {"filled"}
 
 
-def test_a_column_with_the_name_of_a_result_is_never_replaced(model):
-    names = ["RRL" if v < 18 else "QSO" for v in make_table().numbers("V")[:, 0]]
+def test_a_column_with_the_name_of_a_result_is_never_replaced(star_model):
+    names = ["RRL" if v < 18 else "QSO" for v in explained_table().numbers("V")[:, 0]]
     small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1))
-    table = make_table().with_column("class", names).with_meta(citation="Jones 2017")
+    table = explained_table().with_column("class", names).with_meta(citation="Jones 2017")
     classifier, _ = train_classifier(table, ["V", "I"], "class", classifier=small)
     with pytest.raises(CatalogError, match=r"column 'class' has the name of a result.*--prefix"):
         classify_table(classifier, table)
@@ -109,4 +95,4 @@ def test_a_column_with_the_name_of_a_result_is_never_replaced(model):
     with pytest.raises(CatalogError, match="model with other classes"):
         classify_table(classifier, stale, Scoring(prefix="sf_"))
     with pytest.raises(ModelError, match="trained without labels"):
-        classify_table(model, table)
+        classify_table(star_model, table)

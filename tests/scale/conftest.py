@@ -4,7 +4,7 @@ import pytest
 
 from skyfill.model import save_model, train
 from skyfill.scale.workers import open_client
-from tests.scale.stars import make_table
+from tests.stars import make_table
 
 
 @pytest.fixture(scope="module")

@@ -90,7 +90,7 @@ def result(route, command, here):
 
 def _hats(words, options, here):
     from skyfill.scale.hats import write_hats
-    from tests.scale.stars import read_hats_table
+    from tests.stars import read_hats_table
 
     write_hats(read_table(GOLDEN / "in.parquet"), here / "in", partition_rows=30)
     run(*words, f"hats://{here}/in", *options, "-o", f"hats://{here}/out")

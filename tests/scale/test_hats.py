@@ -32,7 +32,7 @@ from skyfill.scale.job_folder import folder_of
 from skyfill.scale.scoring import ModelTask, score_frame
 from skyfill.scale.workers import open_client
 from skyfill.sky import MatchRules, Survey, join_surveys
-from tests.scale.stars import read_hats_table
+from tests.stars import read_hats_table
 
 pytest.importorskip("lsdb", reason="needs LSDB: pip install skyfill[lsdb]", exc_type=ImportError)
 

@@ -4,36 +4,21 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
+from skyfill.catalog import Table, read_table, write_table
 from skyfill.cli import main
-from skyfill.model import Filling, fill_table, save_model, train
+from skyfill.model import Filling, fill_table, save_model
 from skyfill.scale import apply_model
-
-INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I")}
-
-
-def make_table(n=400, seed=0):
-    rng = np.random.default_rng(seed)
-    v = rng.normal(18, 1, n)
-    i = v - 0.8 + rng.normal(0, 0.2, n)
-    i = np.where(rng.random(n) < 0.3, np.nan, i)
-    table = Table.from_columns({"id": np.arange(n), "V": v, "I": i}, info=INFO)
-    return table.with_reasons("I", [None if np.isfinite(x) else "unmatched" for x in i])
-
-
-@pytest.fixture(scope="module")
-def model():
-    return train(make_table(), ["V", "I"], n_components=2, n_fits=2)[0]
+from tests.stars import explained_table
 
 
 @pytest.mark.parametrize("extension", ["parquet", "fits", "vot", "csv"])
-def test_files_are_filled_in_batches_as_in_one_piece(model, extension, tmp_path, monkeypatch):
-    table = make_table(150, seed=3)
+def test_files_are_filled_in_batches_as_in_one_piece(star_model, extension, tmp_path, monkeypatch):
+    table = explained_table(150, seed=3)
     write_table(table, tmp_path / f"in.{extension}")
-    whole = fill_table(model, read_table(tmp_path / f"in.{extension}"))
+    whole = fill_table(star_model, read_table(tmp_path / f"in.{extension}"))
     monkeypatch.setattr("skyfill.scale.inputs.BATCH_ROWS", 40)
     files = (tmp_path / f"in.{extension}", tmp_path / f"out.{extension}")
-    done = apply_model(Filling(), model, *files)
+    done = apply_model(Filling(), star_model, *files)
     found = read_table(tmp_path / f"out.{extension}")
     assert (done.rows, done.counts["filled"]) == (150, int(np.isnan(table.numbers("I")).sum()))
     assert np.array_equal(found.numbers("I", "I_sd"), whole.numbers("I", "I_sd"), equal_nan=True)
@@ -45,7 +30,7 @@ def run(*words):
 
 
 def test_train_show_and_impute_from_the_command_line(tmp_path):
-    write_table(make_table(), tmp_path / "in.csv")
+    write_table(explained_table(), tmp_path / "in.csv")
     said = run("train", tmp_path / "in.csv", "--fits", 2, "-o", tmp_path / "m.skyfill", "--json")
     assert said.exit_code == 0, said.output
     assert "features: V, I" in said.stderr
@@ -67,9 +52,9 @@ def test_train_show_and_impute_from_the_command_line(tmp_path):
     assert len(made["inputs"]) == 2
 
 
-def test_mistakes_are_said_in_one_line_and_nothing_is_written(model, tmp_path):
-    write_table(make_table(30), tmp_path / "in.csv")
-    save_model(model, tmp_path / "m.skyfill")
+def test_mistakes_are_said_in_one_line_and_nothing_is_written(star_model, tmp_path):
+    write_table(explained_table(30), tmp_path / "in.csv")
+    save_model(star_model, tmp_path / "m.skyfill")
     write_table(Table.from_columns({"other": [1.0]}), tmp_path / "other.csv")
     out = tmp_path / "out.parquet"
     cases = [

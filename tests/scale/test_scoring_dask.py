@@ -28,7 +28,7 @@ from skyfill.scale.inputs import BATCH_ROWS, plan_parts
 from skyfill.scale.job_folder import folder_of
 from skyfill.scale.scoring import ModelTask
 from skyfill.scale.workers import open_client
-from tests.scale.stars import make_table
+from tests.stars import make_table
 
 pytest.importorskip("distributed", reason="needs Dask: pip install skyfill[dask]")
 psutil = pytest.importorskip("psutil", reason="comes with Dask")

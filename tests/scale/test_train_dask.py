@@ -24,7 +24,7 @@ from skyfill.scale.train_dask import (
     train_on_dask,
 )
 from skyfill.threads import map_threads
-from tests.scale.stars import make_table
+from tests.stars import make_table
 
 pytest.importorskip("distributed", reason="needs Dask: pip install skyfill[dask]")
 

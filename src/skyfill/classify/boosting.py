@@ -75,7 +75,8 @@ def boost(table: Array, y: NDArray[np.intp], weights: Array, steps: Steps, seed:
         np.zeros(room[0], np.int64),
     )
     scores = np.repeat(baseline[None], len(table), axis=0)
-    facts = (steps.rate, steps.n_leaves, steps.least_in_leaf, steps.ridge, n_tried, seed)
+    rate, ridge = float(steps.rate), float(steps.ridge)  # whole numbers would be compiled for anew
+    facts = (rate, steps.n_leaves, steps.least_in_leaf, ridge, n_tried, seed)
     grow_rounds(codes, wanted, weights, n_bins, has_gaps, scores, facts, nodes)
     return _flat(nodes, edges, table.shape[1], n_classes, baseline)
 

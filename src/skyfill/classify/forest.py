@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -61,6 +61,10 @@ class FlatForest(Trees):
            [0., 1.],
            [0., 1.]])
     """
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what follows from the fields: a copy packs its trees when it needs them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def n_trees(self) -> int:

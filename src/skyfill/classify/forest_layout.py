@@ -73,7 +73,8 @@ class Ranking:
         self, X: NDArray[np.float64], lanes: int, top: np.unsignedinteger
     ) -> NDArray[np.unsignedinteger]:
         """Rank the values among the cuts; forests compare in single precision."""
-        X = rounded(X, self.exact) if self.single else X
+        X = rounded(X, self.exact) if self.single else X.view()
+        X.flags.writeable = False  # as some tables are: the kernel is compiled once for all
         shape = (-(-len(X) // lanes), max(len(self.columns), 1), lanes)
         ranks = np.zeros(shape, top.dtype)
         kernels.rank_rows(X, self.cuts, self.starts, self.columns, int(top), ranks)

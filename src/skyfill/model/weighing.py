@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyfill.catalog import Reason, Role, Table
-from skyfill.classify.scorer import entropy_bits
+from skyfill.classify.gap_draws import entropy_bits
 from skyfill.errors import CatalogError
 from skyfill.model import results
 from skyfill.model.applying import Scoring, check_results, classify_table, scorer_of

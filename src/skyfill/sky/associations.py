@@ -41,6 +41,10 @@ class Associations:
     rows: np.ndarray
     log_weight: Floats
 
+    def __post_init__(self) -> None:
+        # Kernels are compiled for one type of rows.
+        object.__setattr__(self, "rows", np.asarray(self.rows, dtype=np.int32))
+
     def __len__(self) -> int:
         return len(self.rows)
 

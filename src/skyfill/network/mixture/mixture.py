@@ -65,7 +65,7 @@ def sort_rows(scores: Cells | Array) -> Sorted:
     new = (words[order[1:]] != words[order[:-1]]).any(axis=1)
     ends = [len(order)] if len(order) else []  # an empty table has no pattern
     starts = np.concatenate([[0], np.flatnonzero(new) + 1, ends]).astype(np.int64)
-    row_of, column_of = np.nonzero(lost)
+    row_of, column_of = map(np.ascontiguousarray, np.nonzero(lost))
     first_gap = np.concatenate([[0], np.cumsum(lost.sum(axis=1))[:-1]]).astype(np.int64)
     # In the order of their patterns: rows that follow one another then share factorisations.
     uncertain = uncertain[np.lexsort(words[uncertain].T[::-1])].astype(np.int64)

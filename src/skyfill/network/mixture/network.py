@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -89,6 +89,10 @@ class MixtureNetwork:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what follows from the fields: a copy computes it when it needs it."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def n_components(self) -> tuple[int, ...]:

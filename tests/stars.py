@@ -1,4 +1,4 @@
-"""A table with gaps for the tests of clusters, and how HATS catalogues are read back."""
+"""A table with gaps that several tests share, and how HATS catalogues are read back."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,12 @@ def make_table(n, seed=0):
     v = rng.normal(18, 1, n)
     i = np.where(rng.random(n) < 0.3, np.nan, v - 0.8 + rng.normal(0, 0.2, n))
     return Table.from_columns({"id": np.arange(n), "V": v, "I": i}, info=INFO)
+
+
+def explained_table(n=400, seed=0):
+    table = make_table(n, seed)
+    gaps = np.isnan(table.numbers("I")[:, 0])
+    return table.with_reasons("I", ["unmatched" if gap else None for gap in gaps])
 
 
 def read_hats_table(path):
