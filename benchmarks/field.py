@@ -11,6 +11,7 @@ corrections. "stated" is the purity that the probabilities promise.
 """
 
 import argparse
+import sys
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -114,9 +115,11 @@ def main():
         found, y, classes = ways(seed, options)
         for name, P in found.items():
             rows.setdefault(name, []).append(scores(P, y, classes))
-    print(f"Mean over seeds {options.seeds}; {options.objects:,} objects.\n")
-    body = [[name, *(f"{x:.3f}" for x in np.nanmean(each, axis=0))] for name, each in rows.items()]
-    print_table(["way", *SCORES], body)
+        print(f"\nMean over seeds to {seed}; {options.objects:,} objects.\n")
+        means = {name: np.nanmean(each, axis=0) for name, each in rows.items()}
+        body = [[name, *(f"{x:.3f}" for x in mean)] for name, mean in means.items()]
+        print_table(["way", *SCORES], body)
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

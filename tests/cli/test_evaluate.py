@@ -173,9 +173,28 @@ def test_classifiers_as_json_and_figure(run, few_trees, labelled, tmp_path):
     assert (tmp_path / "classes.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_scores_in_a_field_have_its_shares(run, few_trees, labelled, tmp_path):
+    rng = np.random.default_rng(2)
+    quasar = rng.random(500) < 0.1
+    columns = {"I": rng.normal(size=500) + 2.0 * quasar, "V": rng.normal(size=500)}
+    write_table(Table.from_columns(columns), tmp_path / "field.parquet")
+    words = (labelled, *CLASSES, "--columns", "V,I", "--field", tmp_path / "field.parquet")
+    done = run(*words, "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["field"]
+    assert (found["rows"], found["used"]) == (500, 1.0)
+    assert found["shares"]["QSO"]["low"] < 0.1 < found["shares"]["QSO"]["high"]
+    n = found["support"]
+    assert n[0] / sum(n) == pytest.approx(found["shares"]["QSO"]["share"])
+    done = run(*words)
+    assert "field.parquet, where objects of a class look as they do" in done.stdout
+    assert "estimated shares (5 to 95 %): QSO 0." in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--field", "stars.parquet"], "needs --label COLUMN"),
         (["--label", "kind"], "no column 'kind'"),
         (["--label", "class", "--methods", "magic"], "no method 'magic'"),
         (["--label", "class", "--without", "wise"], "no feature 'wise'"),

@@ -13,6 +13,7 @@ import numpy as np
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_repeats, check_training, mention_rules
+from skyfill.cli.field_shares import read_field, show_field_scores, takes_field
 from skyfill.cli.terminal import echo, note, progress_bar, write_json
 from skyfill.cli.training_columns import choose_features, takes_classes, with_labels
 from skyfill.errors import CatalogError, DataError
@@ -44,6 +45,10 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 @click.option("--label", metavar="COLUMN", help="Compare classifiers of this column instead.")
 @click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
 @shared.surveys("--without", "With --label: repeat without the features of this survey.")
+@takes_field(
+    "With --label: also scores as they would be in this catalogue, with the shares of the classes "
+    "that the last method finds there."
+)
 @click.option(
     "--rates", default="5,10,15,20", show_default=True, help="Percentages of cells to hide."
 )
@@ -104,7 +109,10 @@ def command(**options: Any) -> None:
     groups = check_repeats(table, names, options["group"])
     numbers = _logarithms(table.select(names), options["logs"])
     if options["label"]:
-        _compare_classifiers(numbers, table.column(options["label"]).to_pylist(), groups, options)
+        words = table.column(options["label"]).to_pylist()
+        _compare_classifiers(numbers, words, groups, _field(table, names, options), options)
+    elif options["field"]:
+        raise click.BadParameter("needs --label COLUMN", param_hint="--field")
     else:
         _compare_imputers(numbers, table, groups, options)
 
@@ -135,9 +143,19 @@ def _compare_imputers(
 
 
 def _compare_classifiers(
-    numbers: Table, labels: Sequence[Any], groups: Groups, options: Mapping[str, Any]
+    numbers: Table,
+    labels: Sequence[Any],
+    groups: Groups,
+    field: Table | None,
+    options: Mapping[str, Any],
 ) -> None:
-    from skyfill.evaluate import classifiers, cross_validate, survey_columns, without_surveys
+    from skyfill.evaluate import (
+        classifiers,
+        cross_validate,
+        score_in_field,
+        survey_columns,
+        without_surveys,
+    )
     from skyfill.evaluate.score_figures import draw_classification
 
     names = numbers.names
@@ -155,6 +173,12 @@ def _compare_classifiers(
     if parts:
         facts["without"] = {name: part.to_dict() for name, part in parts.items()}
     tables = [*_class_tables(found), *_survey_tables(parts)]
+    if field is not None:
+        there = score_in_field(
+            found, X, labels, methods, field.numbers(*names), seed=options["seed"]
+        )
+        facts["field"], more_tables = show_field_scores(there, len(field), options["field"])
+        tables += more_tables
     _write(options, facts, tables, partial(draw_classification, found))
     unlabelled = len(X) - len(found.truth)
     more = f" ({unlabelled} without a label)" if unlabelled else ""
@@ -162,6 +186,19 @@ def _compare_classifiers(
         f"{len(X)} rows{more}, {len(names)} columns, {len(found.classes)} classes, "
         f"{len(methods)} methods, {folds} folds, {repeats} repeats",
     )
+
+
+def _field(table: Table, names: Sequence[str], options: Mapping[str, Any]) -> Table | None:
+    """Read a sample of the field, in the units of the table."""
+    from skyfill.catalog import Table
+    from skyfill.model import features_of
+    from skyfill.model.training import untrained
+
+    if not options["field"]:
+        return None
+    found = read_field(options["field"], names, shared.rules_of(options))
+    X = features_of(untrained(table, names), found)[0]
+    return _logarithms(Table.from_columns(dict(zip(names, X.T, strict=True))), options["logs"])
 
 
 def _write(

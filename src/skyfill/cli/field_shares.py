@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from skyfill.catalog import Schema, Table
     from skyfill.classify.prior import FieldShares
+    from skyfill.evaluate import FieldScores
 
 # Rows of the field that are used at most.
 FIELD_ROWS = 10_000
@@ -86,6 +87,17 @@ def facts_of(found: FieldShares, classes: Sequence[str]) -> dict[str, Any]:
         for name, share, low, high in each
     }
     return {"shares": shares, "misfit": _number(found.misfit), "used": found.used}
+
+
+def show_field_scores(
+    there: FieldScores, n_rows: int, place: Path | str
+) -> tuple[dict[str, Any], list[str]]:
+    """Describe scores as they would be in a field: for JSON, and as tables."""
+    shares, scored = there
+    mention_shares(shares, scored.classes, place)
+    title = f"in {place}, where objects of a class look as they do in the training set:"
+    facts = {"rows": n_rows, **facts_of(shares, scored.classes), **scored.to_dict()}
+    return facts, [title, scored.class_table(), scored.summary_table()]
 
 
 def _number(value: float) -> float | None:

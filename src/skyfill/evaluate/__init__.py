@@ -3,6 +3,7 @@
 from skyfill.evaluate.class_comparison import ClassComparison, OutOfFold
 from skyfill.evaluate.class_scores import calibration_error, class_scores, confusion, reliability
 from skyfill.evaluate.classification import cross_validate, without_surveys
+from skyfill.evaluate.field_scores import FieldScores, score_in_field
 from skyfill.evaluate.fill_comparison import Comparison, Score
 from skyfill.evaluate.fill_scores import (
     CellScores,
@@ -33,6 +34,7 @@ __all__ = [
     "CellScores",
     "ClassComparison",
     "Comparison",
+    "FieldScores",
     "FilledClassifier",
     "Hidden",
     "OutOfFold",
@@ -63,6 +65,7 @@ __all__ = [
     "pit_gaussian",
     "reliability",
     "score_cells",
+    "score_in_field",
     "survey_columns",
     "without_surveys",
 ]

@@ -65,6 +65,8 @@ class ClassComparison:
     runs : tuple of OutOfFold
     rows : integer array of shape (n,)
         Rows of the objects in the table that was given.
+    weights : array of shape (n,), optional
+        How many objects each stands for; 1 where not given.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class ClassComparison:
     truth: Codes
     runs: tuple[OutOfFold, ...]
     rows: Codes
+    weights: Array | None = None
 
     def _repr_html_(self) -> str:
         return score_tables.tables_html(self.summary_table(), self.class_table())
@@ -115,7 +118,8 @@ class ClassComparison:
         """
         mine = np.asarray(keep, dtype=bool)[self.rows]
         runs = tuple(replace(run, probabilities=run.probabilities[mine]) for run in self.runs)
-        return ClassComparison(self.classes, self.truth[mine], runs, self.rows[mine])
+        weights = None if self.weights is None else self.weights[mine]
+        return ClassComparison(self.classes, self.truth[mine], runs, self.rows[mine], weights)
 
     def of(self, method: str) -> tuple[OutOfFold, ...]:
         """Return the repeats of one method."""
@@ -128,13 +132,15 @@ class ClassComparison:
         """Objects by true class (rows) and predicted class (columns), mean over repeats."""
         c = len(self.classes)
         runs = (run.probabilities.argmax(axis=1) for run in self.of(method))
-        return np.asarray(np.mean([confusion(self.truth, q, c) for q in runs], axis=0))
+        counts = [confusion(self.truth, q, c, self.weights) for q in runs]
+        return np.asarray(np.mean(counts, axis=0))
 
     def by_class(self, method: str) -> ClassScores:
         """Precision, recall, F and support of each class, means over repeats."""
         c = len(self.classes)
         runs = (run.probabilities.argmax(axis=1) for run in self.of(method))
-        found = [class_scores(confusion(self.truth, predicted, c)) for predicted in runs]
+        counts = (confusion(self.truth, predicted, c, self.weights) for predicted in runs)
+        found = [class_scores(each) for each in counts]
         return ClassScores(*(np.mean(values, axis=0) for values in zip(*found, strict=True)))
 
     def mean(self, score: str, method: str) -> Mean:
@@ -161,13 +167,14 @@ class ClassComparison:
             pick = p.argmax(axis=1) if name is None else np.full(len(p), self._code(name))
             stated.append(p[np.arange(len(p)), pick])
             hits.append(pick == self.truth)
-        return reliability(np.concatenate(stated), np.concatenate(hits))
+        weights = None if self.weights is None else np.tile(self.weights, len(stated))
+        return reliability(np.concatenate(stated), np.concatenate(hits), weights)
 
     def roc(self, method: str, name: str) -> ScoreCurve:
         """Return the true against the false positive rate of a class; first repeat."""
         from sklearn.metrics import auc, roc_curve
 
-        x, y, _ = roc_curve(*self._versus_rest(method, name))
+        x, y, _ = roc_curve(*self._versus_rest(method, name), sample_weight=self.weights)
         return ScoreCurve(x, y, float(auc(x, y)))
 
     def precision_recall(self, method: str, name: str) -> ScoreCurve:
@@ -175,8 +182,9 @@ class ClassComparison:
         from sklearn.metrics import average_precision_score, precision_recall_curve
 
         pair = self._versus_rest(method, name)
-        precision, recall, _ = precision_recall_curve(*pair)
-        return ScoreCurve(recall, precision, float(average_precision_score(*pair)))
+        weights = {"sample_weight": self.weights}
+        precision, recall, _ = precision_recall_curve(*pair, **weights)
+        return ScoreCurve(recall, precision, float(average_precision_score(*pair, **weights)))
 
     def class_table(self) -> str:
         """Write precision, recall and F of every class and method as Markdown."""
@@ -208,7 +216,7 @@ class ClassComparison:
         """Return scores, differences from the first method, confusion and curves as values."""
         return {
             "classes": list(self.classes),
-            "support": np.bincount(self.truth, minlength=len(self.classes)).tolist(),
+            "support": np.bincount(self.truth, self.weights, len(self.classes)).tolist(),
             "methods": [self._facts(method) for method in self.methods],
         }
 
@@ -253,14 +261,14 @@ class ClassComparison:
 
     @cached_property
     def _weights(self) -> Array:
-        """Weight of each object: 1, then its counts in bootstrap samples within classes."""
+        """Weight of each object, then times its counts in bootstrap samples within classes."""
         rng = np.random.default_rng(0)
         weights = np.ones((1 + N_SAMPLES, len(self.truth)))
         for code in np.unique(self.truth):
             mine = np.flatnonzero(self.truth == code)
             even = np.full(mine.size, 1 / mine.size)
             weights[1:, mine] = rng.multinomial(mine.size, even, size=N_SAMPLES)
-        return weights
+        return weights if self.weights is None else weights * self.weights
 
     @cached_property
     def _scored(self) -> dict[str, dict[str, Array]]:

@@ -144,7 +144,9 @@ def calibration_error(probabilities: Array, truth: Codes) -> float:
     return float(_calibration_errors(probabilities, truth, np.ones((1, len(truth))))[0])
 
 
-def reliability(probability: Array, success: NDArray[np.bool_]) -> Reliability:
+def reliability(
+    probability: Array, success: NDArray[np.bool_], weights: Array | None = None
+) -> Reliability:
     """Compare probabilities with the fraction of successes, in bins of equal width.
 
     Examples
@@ -153,10 +155,10 @@ def reliability(probability: Array, success: NDArray[np.bool_]) -> Reliability:
     >>> found.share[13], found.n[1]
     (np.float64(0.5), np.float64(1.0))
     """
-    bins = _bin(probability)
+    bins, w = _bin(probability), np.ones(len(probability)) if weights is None else weights
     count, stated, hits = (
-        np.bincount(bins, weights, N_BINS).astype(np.float64)
-        for weights in (None, probability, success.astype(np.float64))
+        np.bincount(bins, w * values, N_BINS).astype(np.float64)
+        for values in (np.ones(len(bins)), probability, success.astype(np.float64))
     )
     known = np.where(count > 0, count, np.nan)
     return Reliability(stated / known, hits / known, count)

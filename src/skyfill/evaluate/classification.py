@@ -70,7 +70,7 @@ def cross_validate(
     check_comparison(methods, repeats)
     _check_labels(labels, len(numbers), folds)
     seed = int(np.random.default_rng(rng).integers(2**31))
-    objects = _Objects(numbers, labels, groups)
+    objects = Objects(numbers, labels, groups)
     _check_groups(objects)
     begin = counted(progress, len(methods) * repeats * folds)
     runs = []
@@ -87,7 +87,7 @@ def cross_validate(
     return ClassComparison(tuple(labels.classes), labels.codes, tuple(runs), rows)
 
 
-class _Objects(NamedTuple):
+class Objects(NamedTuple):
     """The objects that all methods are tried on."""
 
     X: Array
@@ -147,7 +147,7 @@ def _check_labels(labels: Labels, n_rows: int, folds: int) -> None:
         raise DataError(f"{folds} folds for {n} labelled objects; choose 2 to {n}")
 
 
-def _check_groups(objects: _Objects) -> None:
+def _check_groups(objects: Objects) -> None:
     """Refuse classes of a single object: nothing could be learned about them without it."""
     labels = objects.labels
     if objects.groups is None:
