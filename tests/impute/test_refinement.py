@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skyfill.impute import NetworkImputer
 from skyfill.impute.pulls import NONE, Rule
-from skyfill.impute.refinement import ratio, trust
+from skyfill.impute.refinement import Refinement, ratio, trust
 from skyfill.impute.regression_trees import RegressionTrees, flatten_trees, join_trees
 
 
@@ -148,6 +148,35 @@ def test_trust_and_ratio():
     assert_allclose(trust(np.array([0.0, 3.0]), 0.0), [0.0, 1.0])
     assert_allclose(ratio(np.array([3.0]), (1.0, 4.0, 0.5)), [1 - 0.5 * 9 / 25])
     assert_allclose(ratio(np.array([3.0]), NONE), [1.0])
+
+
+def test_arrays_make_the_same_refinement(fitted):
+    found = fitted[1].refinement_
+    again = Refinement.from_arrays(found.arrays(), 4)
+    for name, array in found.arrays().items():
+        assert_array_equal(again.arrays()[name], array)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("columns", lambda a: a[::-1], "rise"),
+        ("columns", lambda a: a + 4, "columns of the table"),
+        ("columns", lambda a: a.astype(float), "whole numbers"),
+        ("unit", lambda a: -a, "positive"),
+        ("unit", lambda a: a * np.nan, "finite"),
+        ("mean", lambda a: a + 2, "between 0 and 1"),
+        ("shape", lambda a: a * [[1], [1], [-1]], "scales must be positive"),
+        ("center", lambda a: a[:1], "wrong type or shape"),
+        ("trees.right", lambda a: a * 0, "follow its parent"),
+        ("trees.starts", lambda a: a[[0, -1]], "as many trees"),
+    ],
+)
+def test_forged_arrays_are_refused(fitted, name, change, words):
+    arrays = fitted[1].refinement_.arrays()
+    assert len(arrays["columns"]) > 1
+    with pytest.raises(ValueError, match=words):
+        Refinement.from_arrays({**arrays, name: change(arrays[name])}, 4)
 
 
 def test_flat_trees_predict_what_those_of_scikit_learn_do():

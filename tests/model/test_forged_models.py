@@ -42,7 +42,21 @@ def with_rule(**parts):
     return with_scorer(rule=replace(SCORER.rule, **parts))
 
 
+def with_refinement(**parts):
+    refined = load_model(Path(__file__).parent.parent / "model_files" / "version-5.skyfill")
+    return replace(refined, refinement=replace(refined.refinement, **parts))
+
+
 FORGED = {
+    "forests with falling levels": (
+        with_refinement(levels=np.tile(STEPS[::-1], (3, 1))),
+        "levels of the calibration must rise",
+    ),
+    "forests with other levels": (
+        with_refinement(levels=np.tile(STEPS[::2], (3, 1))),
+        "do not belong to the calibration",
+    ),
+    "forests of huge columns": (with_refinement(unit=np.full(3, 1e200)), "columns beyond"),
     "no spreads": (with_spreads([], np.empty((0, 41))), "two spreads or more"),
     "one spread": (with_spreads([1], [STEPS]), "two spreads or more"),
     "falling spreads": (with_spreads([2, 1], [STEPS, STEPS]), "which rise"),

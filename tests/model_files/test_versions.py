@@ -42,12 +42,12 @@ def test_every_format_has_a_small_file_that_says_so(version):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_model_of_an_older_format_fills_as_it_did(version):
     (X, facts), model = then(version), now(version)
-    filled = model.network.posterior(X)
+    filled = model.filler.posterior(X)
     assert facts["identifier"] in (model.identifier, model.earlier_identifier)
     assert np.isnan(X).any(axis=1).sum() >= 4
     assert_allclose(filled.mean, facts["mean"], **CLOSE)
     assert_allclose(filled.sd, facts["sd"], **CLOSE)
-    assert_allclose(model.network.quantiles(X, facts["levels"]), facts["quantiles"], **CLOSE)
+    assert_allclose(model.filler.quantiles(X, facts["levels"]), facts["quantiles"], **CLOSE)
     assert_allclose(model.network.loglik(X), facts["loglik"], **CLOSE)
 
 
@@ -96,3 +96,11 @@ def test_the_fourth_format_knows_what_was_declared_about_the_training_table():
     facts, model = then(4)[1], now(4)
     assert model.declared.to_dict() == facts["declared"]
     assert facts["declared"]["V"] == {"sentinels": [-99], "unit": "mag"}
+
+
+def test_the_fifth_format_knows_forests_that_correct_the_mixtures():
+    (X, _), model = then(5), now(5)
+    assert model.refinement is not None
+    refined = model.filler.posterior(X).mean != model.network.posterior(X).mean
+    assert set(np.flatnonzero(refined.any(axis=0))) <= set(model.refinement.columns.tolist())
+    assert refined.sum() >= 4

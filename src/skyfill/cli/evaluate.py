@@ -56,7 +56,7 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
     "--methods",
     metavar="NAME,...",
     help="Methods to compare: mean, mixture, knn, missforest, paper, paper-bic, skyfill, "
-    "skyfill-quick; with --label also nan-forest, nan-boosting.",
+    "skyfill-quick; without --label also skyfill-refined, with it nan-forest, nan-boosting.",
 )
 @shared.choice(
     "--mask",

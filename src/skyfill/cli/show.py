@@ -52,6 +52,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield f"network: {kind}; gaps {facts['gaps']}"
     if facts["cells"]:
         yield cells_line(facts["cells"])
+    if facts.get("refined"):
+        yield "refined by forests: " + ", ".join(each["name"] for each in facts["refined"])
     yield from _feature_lines(facts["features"])
     yield from _limit_lines(facts["features"])
     yield from _class_lines(facts["classes"])

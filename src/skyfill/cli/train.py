@@ -14,7 +14,13 @@ from skyfill.cli.field_shares import facts_of as field_facts
 from skyfill.cli.field_shares import field_files, mention_shares, read_field, takes_field
 from skyfill.cli.terminal import cells_line, note, stages, warn, write_json
 from skyfill.cli.train_large import out_of_core, resume
-from skyfill.cli.train_network import settle_network, which_network, words_of_network
+from skyfill.cli.train_network import (
+    refine_of,
+    refining,
+    settle_network,
+    which_network,
+    words_of_network,
+)
 from skyfill.cli.training_columns import choose_features, takes_classes, with_labels
 
 if TYPE_CHECKING:
@@ -74,6 +80,7 @@ FITS, CLASS_FITS = 8, 3
     "random forest on filled values, without limits, errors or calibration.",
 )
 @which_network
+@refining
 @click.option("--trees", type=click.IntRange(min=1), help="Trees of each forest.")
 @click.option(
     "--class-weight",
@@ -107,6 +114,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     from skyfill.catalog import Provenance, read_table
     from skyfill.cli.train_large import Place, choose_place, learn_large
+    from skyfill.model.description import describe_refined
     from skyfill.scale import open_source
 
     if not options["label"]:
@@ -132,6 +140,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         else:
             model, facts, words = _learn_in_memory(table, names, asked)
     facts["cells"] = _describe_cells(model)
+    facts["refined"] = [each["name"] for each in describe_refined(model)]
     if options["as_json"]:
         write_json({"model": model.identifier, **facts})
     note(cells_line(facts["cells"]))
@@ -182,6 +191,7 @@ def _fitting(options: dict[str, Any]) -> dict[str, Any]:
         "arcs": options["arcs"],
         "gaps": options["gaps"] or "ignorable",
         "n_fits": options["fits"],
+        "refine": refine_of(options),
     }
 
 
@@ -265,6 +275,7 @@ def _imputer(options: dict[str, Any]) -> Any:
         arcs=options["arcs"],
         gaps=options["gaps"] or "auto",
         n_fits=options["fits"],
+        refine=refine_of(options),
         random_state=options["seed"],
     )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Above this number of rows, a model is learned out of core by default.
 MANY_ROWS = 2_000_000
 # Options that decide what is learned.
-CHOICES = ("network", "components", "arcs", "gaps", "limits", "errors", "fits")
+CHOICES = ("network", "components", "arcs", "gaps", "limits", "errors", "fits", "refine")
 
 out_of_core = click.option(
     "--out-of-core/--in-memory",

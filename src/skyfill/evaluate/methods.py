@@ -104,6 +104,7 @@ IMPUTERS: dict[str, Factory] = {
     "paper": OneNetworkImputer,
     "paper-bic": partial(OneNetworkImputer, "bic"),
     "skyfill": NetworkImputer,
+    "skyfill-refined": partial(NetworkImputer, refine="auto"),
     "skyfill-quick": _QUICK,
 }
 # Name -> what makes a new classifier: a forest on filled values, trees that handle gaps themselves,

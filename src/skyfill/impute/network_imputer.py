@@ -135,11 +135,9 @@ class NetworkImputer(DistributionImputer):
         self.n_iter_, self.converged_ = learned.n_iter, learned.converged
         if not learned.converged:
             warnings.warn(self._complaint, ConvergenceWarning, stacklevel=3)
-        self.refinement_: Refinement | None = None
-        if refine is not None:
-            self.refinement_ = learn_refinement(
-                learned.network, learned.plan, cells, rng, refine=refine
-            )
+        self.refinement_: Refinement | None = learn_refinement(
+            learned.network, learned.plan, cells, rng, refine=refine
+        )
 
     @property
     def _filler(self) -> MixtureNetwork | RefinedNetwork:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,6 +17,9 @@ from skyfill.threads import chunks, map_threads
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+# Names of the arrays of a refinement; those of its trees start with TREES.
+NUMBERS, PULLS, TREES = ("columns", "center", "unit", "levels"), ("mean", "shape"), "trees."
+MAX_SCALE = 10.0
 
 
 class Pull(NamedTuple):
@@ -29,6 +32,13 @@ class Pull(NamedTuple):
     weight: Array  # from 0 to 1
     doubt: Array  # in units of the column
     scale: Array  # of the spread, where no doubt is left
+
+    def check(self) -> None:
+        """Raise ValueError for numbers that no pull has."""
+        if not ((self.weight >= 0) & (self.weight <= 1)).all():
+            raise ValueError("weights of forests must lie between 0 and 1")
+        if not ((self.doubt >= 0) & (self.scale > 0) & (self.scale <= MAX_SCALE)).all():
+            raise ValueError("doubts must not be negative, and scales must be positive")
 
     def of(self, i: int) -> tuple[float, float, float]:
         """Give the numbers of the i-th column."""
@@ -84,6 +94,41 @@ class Refinement:
     def n_trees(self) -> int:
         """Trees of each column."""
         return (len(self.trees.starts) - 1) // len(self.columns)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays for a model file."""
+        own = {name: getattr(self, name) for name in NUMBERS}
+        pulls = {name: np.stack(getattr(self, name)) for name in PULLS}
+        trees = {TREES + name: array for name, array in self.trees._asdict().items()}
+        return own | pulls | trees
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_columns: int) -> Refinement:
+        """Build from `arrays()`; ValueError where they are malicious or damaged.
+
+        What `levels` must be is for the caller to check.
+        """
+        trees = RegressionTrees(*(arrays[TREES + name] for name in RegressionTrees._fields))
+        columns, n = arrays["columns"], len(arrays["columns"])
+        if columns.dtype != np.int64 or columns.ndim != 1 or not n:
+            raise ValueError("the refined columns must be whole numbers")
+        if not (np.diff(columns) > 0).all() or columns[0] < 0 or columns[-1] >= n_columns:
+            raise ValueError("the refined columns must be columns of the table, and rise")
+        shapes = {"center": (n,), "unit": (n,)} | dict.fromkeys(PULLS, (len(Pull._fields), n))
+        for name in ("levels", *shapes):
+            array = arrays[name]
+            if array.dtype != np.float64 or array.shape != shapes.get(name, array.shape):
+                raise ValueError(f"array {name!r} of the refinement has the wrong type or shape")
+            if not np.isfinite(array).all():
+                raise ValueError(f"array {name!r} of the refinement must be finite")
+        mean, shape = (Pull(*arrays[name]) for name in PULLS)
+        for pull in (mean, shape):
+            pull.check()
+        if not (arrays["unit"] > 0).all() or (len(trees.starts) - 1) % n:
+            raise ValueError("units must be positive, and each refined column needs as many trees")
+        trees.check(n_columns + 1)
+        columns, center, unit, levels = (arrays[name] for name in NUMBERS)
+        return cls(columns, center, unit, mean, shape, levels, trees)
 
     def predict(self, i: int, scores: Array, spread: Array) -> Array:
         """Give what the forest of the i-th refined column says of its cell in some rows."""

@@ -35,7 +35,7 @@ COLUMNS, LEAST_COLUMNS = 1 / 3, 4
 # Levels of the quantiles that forests are judged by.
 LEVELS = STEPS[2:-2:2]
 # When a forest is followed: where held-out cells gain clearly, or at all.
-RULES = {"auto": Rule(gain=0.01, sure=0.5), "trees": Rule(gain=0.0, sure=0.0)}
+RULES = {"auto": Rule(gain=0.01, sure=1.0), "trees": Rule(gain=0.0, sure=0.0)}
 
 
 def check_refine(refine: str | None) -> str | None:
@@ -58,7 +58,7 @@ class Views(NamedTuple):
 
 
 def learn_refinement(
-    network: MixtureNetwork, plan: Plan, cells: Cells, rng: Generator, *, refine: str = "auto"
+    network: MixtureNetwork, plan: Plan, cells: Cells, rng: Generator, *, refine: str | None
 ) -> Refinement | None:
     """Learn forests of the columns that gain from them; None where no column does.
 
@@ -72,11 +72,12 @@ def learn_refinement(
         Columns with errors are left to the mixtures: no tree sees values without errors. So is a
         table of fewer than 200 rows.
     rng : numpy.random.Generator
-    refine : {"auto", "trees"}
-        Follow the forests where held-out cells gain clearly, or wherever they gain.
+    refine : {"auto", "trees", None}
+        Follow the forests where held-out cells gain clearly, wherever they gain, or nowhere.
     """
-    if len(cells) < LEAST_ROWS or len(network) < 2:
+    if check_refine(refine) is None or len(cells) < LEAST_ROWS or len(network) < 2:
         return None
+    rule = RULES[str(refine)]
     cells = cells.take(rng.permutation(len(cells))[:MOST_ROWS])
     with one_blas_thread():
         views = _make_views(network, plan, cells, rng)
@@ -85,7 +86,7 @@ def learn_refinement(
         seeds = dict(zip(columns, rng.spawn(len(columns)), strict=True))
 
         def work(j: int) -> Column | None:
-            return _refine_column(j, views, network.margins[j], RULES[refine], seeds[j])
+            return _refine_column(j, views, network.margins[j], rule, seeds[j])
 
         found = map_threads(work, columns)
     kept = [column for column in found if column is not None]

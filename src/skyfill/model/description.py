@@ -34,6 +34,7 @@ def describe(model: Model) -> dict[str, Any]:
         "components": list(model.network.n_components),
         "gaps": "ignorable" if model.network.fits[0].gap_rates is None else "informative",
         "cells": summarize_cells(model),
+        "refined": describe_refined(model),
         "arcs": [{"parent": a, "child": b, "strength": round(s, 4)} for (a, b), s in arcs],
         "arcs_learned": summary.is_learned,
         "one_network": summary.is_one,
@@ -58,6 +59,18 @@ def _features(model: Model) -> list[dict[str, Any]]:
         for feature, margin, share, detection in zip(
             model.features, model.network.margins, shares, known, strict=True
         )
+    ]
+
+
+def describe_refined(model: Model) -> list[dict[str, Any]]:
+    """Name the features that forests correct, and the weights of the forests."""
+    found = model.refinement
+    if found is None:
+        return []
+    weights = zip(found.columns.tolist(), found.mean.weight, found.shape.weight, strict=True)
+    return [
+        {"name": model.names[j], "mean": round(float(a), 4), "quantiles": round(float(b), 4)}
+        for j, a, b in weights
     ]
 
 

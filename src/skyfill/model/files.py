@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skyfill.catalog.file_io import open_atomic
 from skyfill.errors import ModelError
 from skyfill.model.description import describe
-from skyfill.model.pipeline import FORMAT, TRAINED_ON, TREES, Model, arrays_of, facts_of
+from skyfill.model.pipeline import FORMAT, REFINEMENT, TRAINED_ON, TREES, Model, arrays_of, facts_of
 from skyfill.model.rebuilding import rebuild
 from skyfill.model_archive import ARRAYS, DESCRIPTION, FACTS, read_archive
 
@@ -59,7 +59,9 @@ def _load_arrays(data: bytes) -> dict[str, NDArray[Any]]:
 
     arrays: dict[str, NDArray[Any]] = load(data)
     for name, array in arrays.items():
-        if name.startswith(TREES) or name == TRAINED_ON:  # checked where they are used
+        if (
+            name.startswith((TREES, REFINEMENT)) or name == TRAINED_ON
+        ):  # checked where they are used
             continue
         if array.dtype != np.float64 or not np.isfinite(array).all():
             raise ValueError(f"array {name!r} must hold finite float64 numbers")

@@ -83,12 +83,12 @@ def fill_table(model: Model, table: Table, how: Filling | None = None) -> Table:
     _check_filled(model, table, marks, infos)
     cells, factors, _ = cells_of(model, table)
     lost, noisy = np.isnan(cells.values), cells.is_noisy
-    post = model.network.posterior(cells, denoise=how.denoise)
+    post = model.filler.posterior(cells, denoise=how.denoise)
     values = [post.sd]
     if how.quantiles:
-        values += list(model.network.quantiles(cells, how.quantiles))
+        values += list(model.filler.quantiles(cells, how.quantiles))
     if how.n_draws:
-        values += list(model.network.draws(cells, how.n_draws, how.seed))
+        values += list(model.filler.draws(cells, how.n_draws, how.seed))
     for j, feature in enumerate(model.features):
         name = feature.name
         table = _with_values(table, feature, post.mean[:, j] / factors[j], lost[:, j])

@@ -15,17 +15,20 @@ from numpy.typing import NDArray
 from skyfill.catalog import Schema
 from skyfill.classify.scorer import Scorer
 from skyfill.errors import CatalogError
+from skyfill.impute.refinement import RefinedNetwork, Refinement, refined
 from skyfill.model_archive import identify
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Constant, Identity, Margin
 
 # Files of format 2 hold a scorer, of format 3 limits or errors, of format 4 what was declared about
-# the training table or hashes of its rows; a model without these keeps the older format, which
-# older versions read.
-FORMAT, LIMIT_FORMAT, SCORER_FORMAT, PLAIN_FORMAT = 4, 3, 2, 1
+# the training table or hashes of its rows, of format 5 forests that correct the mixtures; a model
+# without these keeps the older format, which older versions read.
+FORMAT, DECLARED_FORMAT, LIMIT_FORMAT, SCORER_FORMAT, PLAIN_FORMAT = 5, 4, 3, 2, 1
 SIDES = ("lower", "upper")
 # Names of a scorer's arrays, and of its trees, start with these.
 SCORER, TREES = "scorer.", "scorer.forests."
+# The same of what corrects the mixtures.
+REFINEMENT = "refinement."
 MARGINS: dict[str, type[Margin]] = {"ranks": Margin, "constant": Constant, "linear": Identity}
 # Name of the hashes of the labelled rows.
 TRAINED_ON = "trained_on"
@@ -103,6 +106,8 @@ class Model:
         holds for every table that the model is used on, as far as that does not say otherwise.
     trained_on : array of uint64, optional
         Hashes of the labelled rows (`known_rows`), in increasing order.
+    refinement : Refinement, optional
+        Forests that correct what the mixtures say of gaps.
     """
 
     features: tuple[Feature, ...]
@@ -112,11 +117,17 @@ class Model:
     detections: tuple[Detection, ...] = ()
     declared: Schema = Schema()
     trained_on: NDArray[np.uint64] | None = None
+    refinement: Refinement | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the features."""
         return tuple(feature.name for feature in self.features)
+
+    @property
+    def filler(self) -> MixtureNetwork | RefinedNetwork:
+        """What fills gaps: the network, corrected by forests where the model has some."""
+        return refined(self.network, self.refinement)
 
     @cached_property
     def identifier(self) -> str:
@@ -176,9 +187,11 @@ def facts_of(model: Model) -> dict[str, Any]:
 
 
 def _format(model: Model) -> int:
+    if model.refinement is not None:
+        return FORMAT
     has_profiles = model.scorer is not None and model.scorer.profiles is not None
     if model.declared.rules or model.trained_on is not None or has_profiles:
-        return FORMAT
+        return DECLARED_FORMAT
     if model.detections or model.network.within_limits is not None:
         return LIMIT_FORMAT
     return PLAIN_FORMAT if model.scorer is None else SCORER_FORMAT
@@ -201,5 +214,7 @@ def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
             arrays[f"fits.{f}.{name}"] = getattr(fit, name)
     if model.scorer is not None:
         arrays |= {SCORER + name: array for name, array in model.scorer.arrays().items()}
+    if model.refinement is not None:
+        arrays |= {REFINEMENT + name: array for name, array in model.refinement.arrays().items()}
     arrays[TRAINED_ON] = model.trained_on
     return {name: np.ascontiguousarray(a) for name, a in arrays.items() if a is not None}

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from skyfill.catalog import Schema
 from skyfill.classify.scorer import Scorer
 from skyfill.errors import ModelError
+from skyfill.impute.refinement import Refinement
 from skyfill.limits import check_limit
 from skyfill.model.pipeline import (
     LEVELS,
     MARGINS,
     PLAIN_FORMAT,
+    REFINEMENT,
     SCORER,
     SCORER_FORMAT,
     SIDES,
@@ -71,7 +73,23 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
     scorer = _scorer(facts, arrays, network)
     declared = Schema.from_dict(facts.get("declared", {}))
     hashes = _hashes(arrays.get(TRAINED_ON))
-    return Model(features, network, facts["provenance"], scorer, detections, declared, hashes)
+    more = (scorer, detections, declared, hashes, _refinement(arrays, len(names), calibration))
+    return Model(features, network, facts["provenance"], *more)
+
+
+def _refinement(
+    arrays: Mapping[str, NDArray[Any]], p: int, calibration: NDArray[np.float64] | None
+) -> Refinement | None:
+    mine = {k.removeprefix(REFINEMENT): a for k, a in arrays.items() if k.startswith(REFINEMENT)}
+    if not mine:
+        return None
+    found = Refinement.from_arrays(mine, p)
+    _check_levels(found.levels, len(found.columns))
+    if calibration is not None and found.levels.shape[1:] != calibration.shape[1:]:
+        raise ValueError("the levels of the refined columns do not belong to the calibration")
+    if max(np.abs(found.center).max(), found.unit.max()) > MAX_VALUE:
+        raise ValueError(f"values of refined columns beyond {MAX_VALUE:g}")
+    return found
 
 
 def _hashes(found: NDArray[Any] | None) -> NDArray[np.uint64] | None:

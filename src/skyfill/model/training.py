@@ -13,6 +13,7 @@ from skyfill.catalog import Schema, Table
 from skyfill.classify.repeats import find_groups
 from skyfill.classify.training_set import check_class_features, check_features, label_texts
 from skyfill.errors import CatalogError
+from skyfill.impute.refining import check_refine, learn_refinement
 from skyfill.model.cells import cells_of, learn_detections
 from skyfill.model.declared import declared_for
 from skyfill.model.pipeline import Feature, Model
@@ -38,6 +39,7 @@ def train(  # noqa: PLR0913 - what is learned, and how
     errors: str = "auto",
     rules: Schema | None = None,
     learn: Callable[..., LearnedMixture] = learn_mixture,
+    refine: str | None = None,
     **options: Any,
 ) -> tuple[Model, LearnedMixture]:
     """Learn a model from columns of a table.
@@ -62,6 +64,8 @@ def train(  # noqa: PLR0913 - what is learned, and how
         features, and applies it to every table that it is used on.
     learn : callable
         `learn_mixture`, or `learn_one_network` for the paper's single network.
+    refine : {"auto", "trees"}, optional
+        Let forests correct the mixtures; see `NetworkImputer`.
     **options
         Of `learn`.
 
@@ -79,8 +83,13 @@ def train(  # noqa: PLR0913 - what is learned, and how
     """
     check_features(table, names, force)
     bare = untrained(table, names, limits=limits, errors=errors, rules=rules)
-    learned = learn(cells_of(bare, table)[0], names, **options)
-    return replace(bare, network=learned.network, provenance=provenance or {}), learned
+    check_refine(refine)
+    cells = cells_of(bare, table)[0]
+    learned = learn(cells, names, **options)
+    rng, what = np.random.default_rng(options.get("rng", 0)), (learned.network, learned.plan, cells)
+    found = learn_refinement(*what, rng, refine=refine)
+    bare = replace(bare, provenance=provenance or {}, refinement=found)
+    return replace(bare, network=learned.network), learned
 
 
 def untrained(
@@ -201,7 +210,8 @@ def train_classifier(
         _fit_with_field(fitted, cells, texts, cells_of(bare, field)[0], more)
     scorer = fitted.scorer_
     model = replace(bare, network=scorer.network, provenance=provenance or {}, scorer=scorer)
-    return replace(model, trained_on=hashes), fitted
+    refinement = fitted.imputer_.refinement_
+    return replace(model, trained_on=hashes, refinement=refinement), fitted
 
 
 def _fit_with_field(

@@ -122,7 +122,8 @@ def hold_parts(client: Any, parts: Sequence[Part], model: Model, rules: Schema) 
         Of lists of `Sorted`, in the order of the parts.
     """
     # Without fits there is little to send along.
-    bare = replace(model, network=replace(model.network, fits=(), calibration=None))
+    network = replace(model.network, fits=(), calibration=None)
+    bare = replace(model, network=network, refinement=None)
     held: list[Any] = client.map(_hold, parts, bare=bare, rules=rules, pure=False)
     return held
 

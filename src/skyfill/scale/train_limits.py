@@ -73,7 +73,8 @@ def train_with_limits(
     report(f"a start learned from {len(sample):,} rows, with their limits and errors")
     if len(sample) == n_rows:
         return Refined(model, learned.plan, n_rows, learned.n_iter, learned.converged)
-    bare = replace(model, network=replace(model.network, fits=(), calibration=None))
+    network = replace(model.network, fits=(), calibration=None)
+    bare = replace(model, network=network, refinement=None)
     how: dict[str, Any] = {key: options[key] for key in ("tol", "max_iter") if key in options}
     expect = partial(expect_file, bare, catalog, rules)
     return refine(model, expect, learned.plan, n_rows=n_rows, watch=watch, **how)
