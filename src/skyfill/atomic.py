@@ -1,6 +1,9 @@
-"""Sums to which all items of a loop add, on a GPU at the same time."""
+"""What devices give to the bodies of loops: sums that all items add to, and room to work in."""
 
-from typing import Any
+from typing import Any, TypeAlias
+
+# As many numbers; or so many numbers, and three squares of so many columns.
+Room: TypeAlias = int | tuple[int, int]
 
 
 def add_at(array: Any, index: Any, value: float) -> None:

@@ -16,8 +16,7 @@ from numba import config, from_dtype
 from numba import cuda as _cuda
 from numba.cuda.extending import overload  # type: ignore[attr-defined]
 
-from skyfill.atomic import add_at
-from skyfill.device import Room
+from skyfill.atomic import Room, add_at
 from skyfill.threads import free_threads, map_threads
 
 cuda: Any = _cuda  # has no types

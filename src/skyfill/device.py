@@ -12,10 +12,11 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from skyfill.atomic import Room
 from skyfill.errors import DeviceError
 
 CHOICES = ("cpu", "gpu", "auto")
@@ -24,7 +25,6 @@ EMULATED = "emulated"
 # Name of the variable that chooses the device of processes started elsewhere, such as Dask workers.
 VARIABLE = "SKYFILL_DEVICE"
 T = TypeVar("T")
-Room: TypeAlias = int | tuple[int, int]
 
 
 class Device(Protocol):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from skyfill.device import Room
+from skyfill.atomic import Room
 
 
 class EmulatedDevice:
