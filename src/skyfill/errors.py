@@ -10,6 +10,7 @@ __all__ = [
     "ModelError",
     "RegularizationWarning",
     "SkyfillError",
+    "SmallTableWarning",
 ]
 
 
@@ -35,6 +36,10 @@ class RegularizationWarning(UserWarning):
 
 class EmptyColumnWarning(UserWarning):
     """A column without any value was left out."""
+
+
+class SmallTableWarning(UserWarning):
+    """A table with few rows, or a column with few values: its intervals are rough."""
 
 
 class CatalogError(SkyfillError, ValueError):

@@ -442,3 +442,11 @@ def test_limits_that_another_column_marks_are_warned_about_and_proposed(tmp_path
     done = run(*words, *declared, "-o", tmp_path / "m.skyfill")
     assert said(done)["warned"] == []
     assert json.loads(done.stdout)["cells"]["limited"] == n_limits
+
+
+@pytest.mark.filterwarnings("default::skyfill.errors.SmallTableWarning")
+def test_train_warns_of_a_table_with_few_rows(tmp_path):
+    write_table(Table.from_columns(magnitudes(25)), tmp_path / "few.parquet")
+    words = ("--features", "G,J", *QUICK, "-o", tmp_path / "m.skyfill")
+    done = run("train", tmp_path / "few.parquet", *words)
+    assert "warning: the table has 25 rows; with fewer than 40 intervals are rough" in done.stderr

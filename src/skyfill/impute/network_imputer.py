@@ -14,6 +14,7 @@ from skyfill.impute.base import DistributionImputer, as_generator
 from skyfill.impute.refinement import RefinedNetwork, Refinement, refined
 from skyfill.impute.refining import check_refine, learn_refinement
 from skyfill.network import Cells, MixtureNetwork, Posterior, learn_mixture
+from skyfill.network.mixture.few_values import warn_if_small
 from skyfill.network.mixture.learn import LearnedMixture
 
 
@@ -130,6 +131,7 @@ class NetworkImputer(DistributionImputer):
         rng = as_generator(options.pop("random_state"))
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else names[self.kept_]
+        warn_if_small(cells.values, names, stacklevel=3)
         learned = self._learner(cells, names, rng=rng, **options)
         self.network_, self.plan_ = learned.network, learned.plan
         self.n_iter_, self.converged_ = learned.n_iter, learned.converged

@@ -20,6 +20,7 @@ from skyfill.model.pipeline import Feature, Model
 from skyfill.model.rebuilding import LEAST_WIDTH, MAX_VALUE
 from skyfill.model.recognition import known_rows
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
+from skyfill.network.mixture.few_values import warn_if_small
 from skyfill.network.mixture.fit import Plan, climb_mixture
 from skyfill.network.mixture.learn import LearnedMixture
 from skyfill.network.mixture.mixture import Mixture
@@ -85,6 +86,7 @@ def train(  # noqa: PLR0913 - what is learned, and how
     bare = untrained(table, names, limits=limits, errors=errors, rules=rules)
     check_refine(refine)
     cells = cells_of(bare, table)[0]
+    warn_if_small(cells.values, names)
     learned = learn(cells, names, **options)
     rng, what = np.random.default_rng(options.get("rng", 0)), (learned.network, learned.plan, cells)
     found = learn_refinement(*what, rng, refine=refine)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from skyfill.network._array import Array, Rng, check_names, check_seen
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.calibration import fit_levels, uncertain_levels
+from skyfill.network.mixture.few_values import FEW_SEEN, SOME_SEEN, isolate, with_single_values
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
 from skyfill.network.mixture.margin import map_columns
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
@@ -110,7 +111,7 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     """
     cells = as_cells(X)
     names = check_names(names, cells.values.shape[1])
-    check_seen(cells.values, names)
+    n_seen = check_seen(cells.values, names)
     for what, value in (("n_components", n_components), ("n_fits", n_fits)):
         if not isinstance(value, str) and (value < 1 or value != int(value)):
             raise ValueError(f"{what} must be a whole number of at least 1, not {value}")
@@ -123,7 +124,7 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         rehearsal = rehearse(_sample(cells, PLAN_ROWS, rng)) if pooling else None
         if margins and rehearsal is not None:
             kind = choose_maps(rehearsal, Plan(1, FIRST_SHRINKAGE, pooling=pooling))
-        bare = MixtureNetwork(names, map_columns(cells, kind), ())
+        bare = MixtureNetwork(names, with_single_values(map_columns(cells, kind), cells.values), ())
         scores = bare.score_cells(cells)
         plan, trials = choose_plan(scores, asked, rng, pooling=pooling)
         if rehearsal is not None and len(asked.components) > 1:
@@ -137,18 +138,20 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
             return start(plans[i], seeds[i], tol=tol, max_iter=max_iter)
 
         fits = map_threads(fit, list(range(n_fits)))
+        mixtures = tuple(isolate(fit.params, n_seen < FEW_SEEN) for fit in fits)
         levels: tuple[Array | None, BySpread | None] = (None, None)
         if calibrate and len(cells) >= CALIBRATION_ROWS:
             levels = _calibrate(bare, cells, plan, rng)
+            few = uncertain_levels(n_seen, len(names) + MAP_PARAMETERS)
+            levels = np.where((n_seen < SOME_SEEN)[:, None], few, levels[0]), levels[1]
         elif calibrate:
-            n_seen = (~np.isnan(cells.values)).sum(axis=0)
             n_parameters = len(names) * plan.n_components + MAP_PARAMETERS
             levels = uncertain_levels(n_seen, n_parameters), None
         within = None
         if calibrate and rehearsal is not None:
-            known = replace(bare, fits=tuple(found.params for found in fits))
+            known = replace(bare, fits=mixtures)
             within = calibrate_limits(known, kind, plan, rehearsal, rng)
-    network = MixtureNetwork(names, bare.margins, tuple(f.params for f in fits), *levels, within)
+    network = MixtureNetwork(names, bare.margins, mixtures, *levels, within)
     n_iter = max(fit.n_iter for fit in fits)
     return LearnedMixture(network, plan, trials, n_iter, all(fit.converged for fit in fits))
 

@@ -90,9 +90,9 @@ class Margin:
 
     def _rise(self, end: int) -> float:
         """Rise of x per unit of z in the outer part."""
-        edge = self.z[0] if end == 0 else self.z[-1]
-        outer = self.x[np.abs(self.z - edge) <= TAIL]
-        return float(np.ptp(outer)) / TAIL
+        inner = (self.z[0] + TAIL, self.z[-1] - TAIL)[end]
+        edge = (self.x[0], self.x[-1])[end]
+        return float(abs(edge - np.interp(inner, self.z, self.x))) / TAIL
 
 
 def _mean_score(low: Array, high: Array) -> Array:
