@@ -91,11 +91,34 @@ def test_the_number_of_rows_decides_where_the_user_does_not(folder, tmp_path, mo
     assert is_out_of_core("few.parquet")
     assert not is_out_of_core("few.csv")
     assert not is_out_of_core("few.parquet", "--in-memory")
-    assert not is_out_of_core("few.parquet", *label)
+    assert is_out_of_core("few.parquet", *label)
     monkeypatch.setattr(train_large, "MANY_ROWS", 300)
     assert not is_out_of_core("few.parquet")
     help_text = " ".join(run("train", "--help").stdout.split())
-    assert "more than 2,000,000 rows without --label" in help_text
+    assert "more than 2,000,000 rows]" in help_text
+
+
+def test_trees_grow_on_the_labelled_rows_and_the_network_on_all(tmp_path):
+    table = stars(1200)
+    kind = np.where(table.numbers("V")[:, 0] > 18, "LPV", "RRL").astype(object)
+    kind[np.arange(1200) % 6 > 0] = None
+    write_table(table.with_column("class", kind.tolist()), tmp_path / "t.parquet")
+    words = ("train", tmp_path / "t.parquet", "--out-of-core", *QUICK, "--features", "V,I")
+    plain = run(*words, "--gaps", "auto", "-o", tmp_path / "plain.skyfill")
+    assert plain.exit_code == 0, plain.output
+    more = ("--label", "class", "--method", "forest", "--trees", "10", "--json")
+    said = run(*words, *more, "-o", tmp_path / "m.skyfill")
+    assert said.exit_code == 0, said.output
+    facts = json.loads(said.stdout)
+    assert (facts["rows"], sum(facts["classes"].values())) == (1200, 200)
+    assert "2 classes, 1000 rows without a label, 1 fits of" in said.stderr
+    model, bare = (load_model(tmp_path / f"{name}.skyfill") for name in ("m", "plain"))
+    for ours, theirs in zip(model.network.fits, bare.network.fits, strict=True):
+        assert np.array_equal(ours.means, theirs.means)
+    assert 100 < len(model.trained_on) <= 200  # rows with a single value are not remembered
+    P = model.scorer.probabilities([[16.5, np.nan], [19.5, 18.7]])
+    assert P[0, 1] > 0.8 < P[1, 0]
+    assert [path.suffix for path in tmp_path.iterdir()].count(".skyfill") == 2
 
 
 def test_sentinels_and_roles_of_a_schema_hold_out_of_core_as_in_memory(tmp_path):
@@ -118,8 +141,10 @@ def test_sentinels_and_roles_of_a_schema_hold_out_of_core_as_in_memory(tmp_path)
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["few.parquet", "--out-of-core", "--label", "class"], "--label: trees are grown in mem"),
-        (["few.parquet", "--scheduler", "local", "--label", "class"], "write the labelled rows"),
+        (
+            ["few.parquet", "--out-of-core", "--label", "class", "--field", "few.csv"],
+            "--field: works with a table in memory",
+        ),
         (["few.parquet", "--scheduler", "local", "--in-memory"], "--in-memory: folders, HATS"),
         (["few.parquet", "--out-of-core", "--trees", "9"], "needs --label"),
         (["few.parquet", "--in-memory", "--resume"], "--resume: a table in memory"),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import check_repeats, check_training, columns_for, mention_rules
-from skyfill.cli.field_shares import facts_of as field_facts
-from skyfill.cli.field_shares import field_files, mention_shares, read_field, takes_field
-from skyfill.cli.terminal import cells_line, note, stages, warn, write_json
+from skyfill.cli.checks import check_training, columns_for, mention_rules
+from skyfill.cli.field_shares import field_files, takes_field
+from skyfill.cli.terminal import cells_line, note, stages, write_json
+from skyfill.cli.train_classes import CLASS_OPTIONS, components_of, grow_classes, learn_classes
 from skyfill.cli.train_large import out_of_core, resume
 from skyfill.cli.train_network import (
     refine_of,
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.model import Model
 
-# A class with fewer objects than this gets a warning.
-FEW = 10
-# Options that make no sense without labels.
-CLASS_OPTIONS = (
-    "trees", "class_weight", "prior", "field", "no_calibration", "merges", "min_class",
-)  # fmt: skip
 # Fits as in NetworkImputer and as in CatalogClassifier.
 FITS, CLASS_FITS = 8, 3
 
@@ -127,7 +121,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     table = rules.apply(source.table()) if source else read_table(catalog, schema=rules)
     mention_rules(rules, table.names)
     names = choose_features(table, options, "features")
-    table = with_labels(table, options, least=1) if options["label"] else table
+    if options["label"] and not source:
+        table = with_labels(table, options, least=1)
     sample = rules.apply(source.sample(columns_for(source.table(), names))) if source else table
     check_training(sample, names, rules)
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
@@ -136,7 +131,9 @@ def command(context: click.Context, /, **options: Any) -> None:
     with stages("learning") as report:
         asked = options | {"place": place, "rules": rules, "made": made, "report": report}
         if source:
-            model, facts, words = learn_large(source, table, names, asked, **_fitting(asked))
+            grow = partial(grow_classes, source, asked) if options["label"] else None
+            how = _fitting(asked)
+            model, facts, words = learn_large(source, table, names, asked, grow=grow, **how)
         else:
             model, facts, words = _learn_in_memory(table, names, asked)
     facts["cells"] = _describe_cells(model)
@@ -167,7 +164,7 @@ Learned = tuple["Model", dict[str, Any], str]
 def _learn_in_memory(table: Table, names: tuple[str, ...], options: dict[str, Any]) -> Learned:
     from skyfill.model import save_model
 
-    learned = (_learn_classes if options["label"] else _learn_features)(table, names, options)
+    learned = (learn_classes if options["label"] else _learn_features)(table, names, options)
     save_model(learned[0], options["output"])
     return learned
 
@@ -187,9 +184,9 @@ def _fitting(options: dict[str, Any]) -> dict[str, Any]:
         how = {"score": options["network"], "n_bootstraps": options["bootstrap"], "margins": False}
         return shown | {"learn": learn_one_network, **how}
     return shown | {
-        "n_components": _components(options["components"]),
+        "n_components": components_of(options["components"]),
         "arcs": options["arcs"],
-        "gaps": options["gaps"] or "ignorable",
+        "gaps": options["gaps"] or ("auto" if options["label"] else "ignorable"),
         "n_fits": options["fits"],
         "refine": refine_of(options),
     }
@@ -204,82 +201,6 @@ def _learn_features(table: Table, names: tuple[str, ...], options: dict[str, Any
     return model, facts, words_of_network(model, learned.plan)
 
 
-def _learn_classes(table: Table, names: tuple[str, ...], options: dict[str, Any]) -> Learned:
-    from skyfill.classify.training_set import check_class_features
-    from skyfill.model import train_classifier
-
-    force = shared.words_of(options["force"])
-    check_class_features(table, names, options["label"], force)
-    check_repeats(table, names, options["group"])
-    path = options["field"]
-    field = read_field(path, names, options["rules"]) if path else None
-    model, fitted = train_classifier(
-        table,
-        names,
-        options["label"],
-        classifier=_classifier(options),
-        provenance=options["made"],
-        force=force,
-        limits=options["limits"],
-        errors=options["errors"],
-        rules=options["rules"],
-        group=options["group"],
-        field=field,
-    )
-    plan, labels = fitted.imputer_.plan_, table.column(options["label"])
-    counts = Counter(str(label).strip() for label in labels.to_pylist() if label is not None)
-    counts.pop("", None)
-    facts = {
-        "rows": len(table),
-        "plan": plan._asdict(),
-        "classes": counts,
-        "calibration": fitted.scorer_.calibration.kind,
-    }
-    if field is not None and not options["prior"]:
-        mention_shares(fitted.field_shares_, fitted.scorer_.classes, path)
-        shares = field_facts(fitted.field_shares_, fitted.scorer_.classes)
-        facts["field"] = {"rows": len(field), **shares}
-    if few := sorted(name for name, count in counts.items() if count < FEW):
-        listed = ", ".join(f"{name} ({counts[name]})" for name in few)
-        warn(f"classes with fewer than {FEW} objects, whose probabilities are rough: {listed}")
-    unlabelled = len(table) - sum(counts.values())
-    rest = f", {unlabelled} rows without a label" if unlabelled else ""
-    return model, facts, f"{len(counts)} classes{rest}, {words_of_network(model, plan)}"
-
-
-def _classifier(options: dict[str, Any]) -> Any:
-    from skyfill.classify import CatalogClassifier
-
-    weight, prior = options["class_weight"], options["prior"]
-    if weight and weight != "balanced":
-        weight = shared.shares_of(weight, "--class-weight")
-    return CatalogClassifier(
-        options["method"],
-        class_weight=weight,
-        prior=shared.shares_of(prior, "--prior") if prior else None,
-        calibrate=not options["no_calibration"],
-        imputer=_imputer(options),
-        random_state=options["seed"],
-        **({"n_trees": options["trees"]} if options["trees"] else {}),
-    )
-
-
-def _imputer(options: dict[str, Any]) -> Any:
-    from skyfill.impute import NetworkImputer, OneNetworkImputer
-
-    if options["network"] != "mixture":
-        how = {"n_bootstraps": options["bootstrap"], "random_state": options["seed"]}
-        return OneNetworkImputer(options["network"], **how)
-    return NetworkImputer(
-        _components(options["components"]),
-        arcs=options["arcs"],
-        gaps=options["gaps"] or "auto",
-        n_fits=options["fits"],
-        refine=refine_of(options),
-        random_state=options["seed"],
-    )
-
-
 def _refuse_class_options(options: dict[str, Any]) -> None:
     """Say when an option of the classifier is given without labels."""
     for name in CLASS_OPTIONS:
@@ -287,13 +208,3 @@ def _refuse_class_options(options: dict[str, Any]) -> None:
             raise click.BadParameter(
                 "needs --label COLUMN", param_hint=f"--{name.replace('_', '-')}"
             )
-
-
-def _components(text: str) -> int | str:
-    if text == "auto":
-        return text
-    if not text.isdigit() or int(text) < 1:
-        raise click.BadParameter(
-            f"{text!r} is neither a number from 1 nor auto", param_hint="--components"
-        )
-    return int(text)

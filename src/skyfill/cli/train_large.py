@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -28,7 +28,7 @@ out_of_core = click.option(
     "--out-of-core/--in-memory",
     default=None,
     help="Read the rows again for each step of the fit, or hold them all.  [default: out of core "
-    f"for a Parquet or FITS file of more than {MANY_ROWS:,} rows without --label]",
+    f"for a Parquet or FITS file of more than {MANY_ROWS:,} rows]",
 )
 
 
@@ -51,7 +51,7 @@ def choose_place(options: Mapping[str, Any]) -> Place:
     """Choose where the rows are held; refuse options that contradict each other."""
     from skyfill.scale.hats import is_hats
 
-    catalog, asked, label = options["catalog"], options["out_of_core"], options["label"]
+    catalog, asked = options["catalog"], options["out_of_core"]
     if options["scheduler"] is not None or is_hats(catalog) or Path(catalog).is_dir():
         place = Place.CLUSTER
         if asked is False:
@@ -60,17 +60,16 @@ def choose_place(options: Mapping[str, Any]) -> Place:
                 "leave it out, or give one file without --scheduler"
             )
     elif asked is None:
-        place = Place.DISK if not label and _has_many_rows(catalog) else Place.MEMORY
+        place = Place.DISK if _has_many_rows(catalog) else Place.MEMORY
     else:
         place = Place.DISK if asked else Place.MEMORY
     if options["resume"] and place is Place.MEMORY:
         raise CatalogError(
             "--resume: a table in memory is learned in one go; leave it out, or add --out-of-core"
         )
-    if label and place is not Place.MEMORY:
+    if options["field"] and place is not Place.MEMORY:
         raise CatalogError(
-            "--label: trees are grown in memory; write the labelled rows, and as many others as "
-            "fit, to one file and train on that, without --out-of-core and --scheduler"
+            "--field: works with a table in memory; classify with --prior estimate instead"
         )
     return place
 
@@ -83,7 +82,13 @@ def _has_many_rows(catalog: Path) -> bool:
 
 
 def learn_large(
-    source: Source, table: Table, names: Sequence[str], options: Mapping[str, Any], **how: Any
+    source: Source,
+    table: Table,
+    names: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    grow: Callable[[Refined], tuple[Model, dict[str, Any], str]] | None = None,
+    **how: Any,
 ) -> tuple[Model, dict[str, Any], str]:
     """Learn a model from all rows and write it; return it with facts and a summary.
 
@@ -97,6 +102,8 @@ def learn_large(
     options : mapping
         Those of the command, with `place`, `rules` and `report`, which is called with a short
         description of each stage.
+    grow : callable, optional
+        Lets the model classify; returns it with facts and a summary.
     how
         Options of `skyfill.model.train`.
     """
@@ -118,12 +125,18 @@ def learn_large(
         found = _LEARN[options["place"]](source, names, options, folder.path, **how)
         # Units are in the metadata of a HATS catalogue, not in its files.
         model = replace(found.model, features=describe_features(table, names))
+        more: dict[str, Any] = {}
+        classes = ""
+        if grow is not None:
+            options["report"]("trees on the labelled rows")
+            model, more, classes = grow(replace(found, model=model))
         save_model(model, output)
     if not found.converged:
         warn(f"EM had not settled after {found.n_iter} steps")
     learned = {"rows": found.n_rows, "steps": found.n_iter, "converged": found.converged}
     words = f"{words_of_network(model, found.plan)} to all rows"
-    return model, {"plan": found.plan._asdict(), **learned}, words
+    words = f"{classes}, {words}" if classes else words
+    return model, {"plan": found.plan._asdict(), **learned, **more}, words
 
 
 def _job_facts(source: Source, names: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from skyfill.model.applying import Scoring, classify_table, scorer_of
 from skyfill.model.cells import cells_of, features_of, summarize_cells
+from skyfill.model.class_training import add_classes, train_classifier
 from skyfill.model.description import describe_model
 from skyfill.model.files import load_model, save_model
 from skyfill.model.filling import Filling, fill_table
 from skyfill.model.pipeline import Detection, Feature, Model, absent_features
-from skyfill.model.training import Refined, refine, train, train_classifier
+from skyfill.model.training import Refined, refine, train
 from skyfill.model.weighing import classify_associations, fill_associations
 from skyfill.model_archive import ARRAYS, FACTS
 
@@ -20,6 +21,7 @@ __all__ = [
     "Refined",
     "Scoring",
     "absent_features",
+    "add_classes",
     "cells_of",
     "classify_associations",
     "classify_table",

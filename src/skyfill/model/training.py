@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.catalog import Schema, Table
-from skyfill.classify.repeats import find_groups
-from skyfill.classify.training_set import check_class_features, check_features, label_texts
+from skyfill.classify.training_set import check_features
 from skyfill.errors import CatalogError
 from skyfill.impute.refining import check_refine, learn_refinement
 from skyfill.model.cells import cells_of, learn_detections
 from skyfill.model.declared import declared_for
 from skyfill.model.pipeline import Feature, Model
 from skyfill.model.rebuilding import LEAST_WIDTH, MAX_VALUE
-from skyfill.model.recognition import known_rows
-from skyfill.network import Cells, MixtureNetwork, learn_mixture
+from skyfill.network import MixtureNetwork, learn_mixture
 from skyfill.network.mixture.few_values import warn_if_small
 from skyfill.network.mixture.fit import Plan, climb_mixture
 from skyfill.network.mixture.learn import LearnedMixture
@@ -138,98 +136,6 @@ def check_range(name: str, values: NDArray[np.float64]) -> None:
             f"column {name!r}: its values differ by {width:g} at most, too little for a feature; "
             "use another unit"
         )
-
-
-def train_classifier(
-    table: Table,
-    names: Sequence[str],
-    label: str,
-    *,
-    classifier: Any = None,
-    provenance: Mapping[str, Any] | None = None,
-    force: Sequence[str] = (),
-    group: str | None = None,
-    field: Table | None = None,
-    **how: Any,
-) -> tuple[Model, Any]:
-    """Learn a model that classifies, from columns of a table and a column of labels.
-
-    Parameters
-    ----------
-    table : Table
-        Rows without a label help to learn the features.
-    names : sequence of str
-        The features. Identifiers, positions, labels and reasons are refused; where the table says
-        which columns are features, so are all others.
-    label : str
-        Column of the classes.
-    classifier : CatalogClassifier, optional
-        What to fit; the default one otherwise.
-    provenance : mapping, optional
-    force : sequence of str
-        Columns to take although they would be refused.
-    group : str, optional
-        Rows with the same value there are of one object, and not calibrated on one another; see
-        `find_groups`.
-    field : Table, optional
-        A sample of the catalogue that is to be classified. It helps to learn the features, and
-        unless the classifier has a prior, the shares of the classes are estimated from it.
-    **how
-        `limits`, `errors` and `rules`, as in `train`.
-
-    Returns
-    -------
-    Model, CatalogClassifier
-        The classifier is the fitted one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skyfill.classify import CatalogClassifier
-    >>> from skyfill.impute import NetworkImputer
-    >>> columns = {"J": np.arange(30.0), "K": np.arange(30.0) % 7, "class": ["a", "b"] * 15}
-    >>> small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1))
-    >>> table = Table.from_columns(columns)
-    >>> model, fitted = train_classifier(table, ["J", "K"], "class", classifier=small)
-    >>> model.scorer.classes
-    ('a', 'b')
-    """
-    from sklearn.base import clone
-
-    from skyfill.classify import CatalogClassifier
-
-    check_class_features(table, names, label, force)
-    fitted = CatalogClassifier() if classifier is None else clone(classifier)
-    bare = untrained(table, names, **how)
-    texts = label_texts(table.column(label).to_pylist())
-    cells, groups = cells_of(bare, table)[0], find_groups(table, names, group)
-    more = {"groups": groups.codes} if groups.n_repeated else {}
-    hashes = known_rows(cells.values[[text is not None for text in texts]])
-    if field is None:
-        fitted.fit(table.select(names), texts, **_known(cells), **more)
-    else:
-        fitted.set_params(prior="field" if fitted.prior is None else fitted.prior)
-        _fit_with_field(fitted, cells, texts, cells_of(bare, field)[0], more)
-    scorer = fitted.scorer_
-    model = replace(bare, network=scorer.network, provenance=provenance or {}, scorer=scorer)
-    refinement = fitted.imputer_.refinement_
-    return replace(model, trained_on=hashes, refinement=refinement), fitted
-
-
-def _fit_with_field(
-    fitted: Any, cells: Cells, texts: NDArray[Any], field: Cells, more: dict[str, Any]
-) -> None:
-    """Fit to training rows and, without labels, those of a field."""
-    both = cells.joined(field)
-    labels = np.concatenate([texts, np.full(len(field), None, dtype=object)])
-    if more:
-        own = more["groups"].max() + 1 + np.arange(len(field))
-        more = {"groups": np.concatenate([more["groups"], own])}
-    fitted.fit(both.values, labels, **_known(both), **more)
-
-
-def _known(cells: Cells) -> dict[str, Any]:
-    return {name: getattr(cells, name) for name in ("lower", "upper", "errors")}
 
 
 @dataclass(frozen=True)
