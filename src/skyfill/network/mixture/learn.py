@@ -18,7 +18,9 @@ from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
 from skyfill.network.mixture.margin import map_columns
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
+from skyfill.network.mixture.noisy_maps import choose_noisy_maps
 from skyfill.network.mixture.rehearsal import (
+    MAP_COMPONENTS,
     calibrate_limits,
     choose_fewer,
     choose_maps,
@@ -124,6 +126,8 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         rehearsal = rehearse(_sample(cells, PLAN_ROWS, rng)) if pooling else None
         if margins and rehearsal is not None:
             kind = choose_maps(rehearsal, Plan(1, FIRST_SHRINKAGE, pooling=pooling))
+        elif margins and cells.is_noisy.any() and len(cells) >= CALIBRATION_ROWS:
+            kind = choose_noisy_maps(cells, Plan(MAP_COMPONENTS, FIRST_SHRINKAGE), rng)
         bare = MixtureNetwork(names, with_single_values(map_columns(cells, kind), cells.values), ())
         scores = bare.score_cells(cells)
         plan, trials = choose_plan(scores, asked, rng, pooling=pooling)

@@ -1,0 +1,35 @@
+"""Maps of columns with errors: linear where ranks would see noise, ranks where shapes matter."""
+
+import numpy as np
+import pytest
+
+from skyfill.network.cells import Cells
+from skyfill.network.mixture.fit import Plan
+from skyfill.network.mixture.margin import map_columns
+from skyfill.network.mixture.network import MixtureNetwork
+from skyfill.network.mixture.noisy_maps import _log_slopes, choose_noisy_maps
+
+
+def seen(shape, error, seed=0):
+    """Two columns of values with errors."""
+    rng = np.random.default_rng(seed)
+    true = shape(rng.multivariate_normal(np.zeros(2), [[1.0, 0.8], [0.8, 1.0]], 600))
+    noise = error * rng.uniform(0.2, 1.8, true.shape)
+    return Cells(true + noise * rng.normal(size=true.shape), errors=noise)
+
+
+@pytest.mark.parametrize(
+    ("shape", "error", "kind"),
+    [(lambda z: z, 1.0, "linear"), (lambda z: np.exp(1.5 * z), 0.01, "ranks")],
+    ids=["normal", "lognormal"],
+)
+def test_the_shape_of_a_column_decides(shape, error, kind):
+    cells = seen(shape, error)
+    assert choose_noisy_maps(cells, Plan(1, 5.0), np.random.default_rng(0)) == kind
+
+
+def test_a_linear_map_rises_by_one_score_per_standard_deviation():
+    cells = seen(lambda z: z, 0.5)
+    bare = MixtureNetwork(("a", "b"), map_columns(cells, "linear"), ())
+    expected = -len(cells) * np.log(cells.values.std(axis=0)).sum()
+    assert _log_slopes(bare, cells) == pytest.approx(expected)
