@@ -170,12 +170,12 @@ class Grown(NamedTuple):
     out_of_fold: Array
 
 
-def _merged(recipes: Sequence[Recipe]) -> list[Recipe]:
+def merged(recipes: Sequence[Recipe]) -> list[Recipe]:
     """Return each kind of recipe once, with the weight of all of its kind.
 
     Examples
     --------
-    >>> _merged([Recipe("raw", "boosting", 0.25), Recipe("raw", "boosting", 0.25)])
+    >>> merged([Recipe("raw", "boosting", 0.25), Recipe("raw", "boosting", 0.25)])
     [Recipe(view='raw', kind='boosting', weight=0.5)]
     """
     weights: dict[tuple[str, str], float] = {}
@@ -200,7 +200,7 @@ def grow(
     """
     folds = range(int(fold.max()) + 1)
     jobs = [(recipe, -1) for recipe in recipes]
-    jobs += [(recipe, k) for k in folds for recipe in _merged(recipes)]
+    jobs += [(recipe, k) for k in folds for recipe in merged(recipes)]
     seeds = np.random.default_rng(growth.seed).integers(2**31, size=len(jobs))
 
     def work(i: int) -> FlatForest:

@@ -14,6 +14,7 @@ from skyfill.classify.boosting import Steps, boost
 from skyfill.classify.forest import KINDS, TYPES, FlatForest
 from skyfill.classify.forest_kernels import LARGEST, depth_first
 from skyfill.classify.training_set import Codes
+from skyfill.progress import boosting_cost, forest_cost, spent
 from skyfill.threads import one_blas_thread
 
 Array = NDArray[np.float64]
@@ -43,7 +44,26 @@ def grow_trees(kind: str, table: Array, y: Codes, growth: Growth) -> FlatForest:
     """Grow a forest ("forest"), extremely randomized trees ("extra") or a boosting ("boosting")."""
     # Many small steps: threads within a step would mostly wait for one another.
     with one_blas_thread():
-        return GROWERS[kind](table, y, growth)
+        grown = GROWERS[kind](table, y, growth)
+    numbers = {"n_trees": growth.n_trees, "n_rounds": growth.n_rounds}
+    spent(growth_cost(kind, table.shape, int(y.max()) + 1, **numbers))
+    return grown
+
+
+def growth_cost(
+    kind: str, shape: tuple[int, ...], n_classes: int, *, n_trees: int, n_rounds: int
+) -> float:
+    """Expect the seconds that `grow_trees` takes for a table of some shape.
+
+    Examples
+    --------
+    >>> round(growth_cost("extra", (3000, 119), 8, n_trees=200, n_rounds=200), 1)
+    1.5
+    """
+    n_rows, n_columns = shape
+    if kind == "boosting":
+        return boosting_cost(n_rows, n_columns, n_classes, n_rounds)
+    return forest_cost(n_rows, n_trees)
 
 
 def _grow_forest(kind: str, table: Array, y: Codes, growth: Growth) -> FlatForest:

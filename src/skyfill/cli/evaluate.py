@@ -13,9 +13,13 @@ import numpy as np
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_repeats, check_training, mention_rules
+from skyfill.cli.expected_cost import CLASSIFYING as CLASS_COSTS
+from skyfill.cli.expected_cost import FILLING as FILL_COSTS
+from skyfill.cli.expected_cost import expect_methods
 from skyfill.cli.field_shares import read_field, show_field_scores, takes_field
-from skyfill.cli.terminal import echo, note, progress_bar, write_json
+from skyfill.cli.terminal import echo, note, write_json
 from skyfill.cli.training_columns import choose_features, takes_classes, with_labels
+from skyfill.cli.work_progress import work_bar
 from skyfill.errors import CatalogError, DataError
 
 if TYPE_CHECKING:
@@ -126,7 +130,8 @@ def _compare_imputers(
     names, repeats = numbers.names, options["repeats"] or 5
     methods = _methods(options, imputers, FILLING)
     rates = _rates(options["rates"])
-    with _progress(len(methods) * len(rates) * repeats) as progress:
+    costs = expect_methods(FILL_COSTS, list(methods), len(table), len(names))
+    with _progress(costs, len(rates) * repeats) as progress:
         found = compare_imputers(
             numbers,
             methods,
@@ -163,7 +168,8 @@ def _compare_classifiers(
     columns = sorted({j for text in options["without"] for j in survey_columns(names, text)})
     folds, repeats = options["folds"], options["repeats"] or 1
     parts: dict[str, ClassComparison] = {}
-    with _progress(len(methods) * folds * repeats * (2 if columns else 1)) as progress:
+    costs = expect_methods(CLASS_COSTS, list(methods), len(X), len(names))
+    with _progress(costs, folds * repeats * (2 if columns else 1)) as progress:
         how = {"folds": folds, "repeats": repeats, "rng": options["seed"], "progress": progress}
         how["groups"] = groups.codes if groups.n_repeated else None
         found = cross_validate(X, labels, methods, **how)
@@ -284,7 +290,21 @@ def _mask(options: Mapping[str, Any], table: Table, names: Sequence[str]) -> Any
 
 
 @contextmanager
-def _progress(n_fits: int) -> Iterator[Callable[[int, int, str], None]]:
-    """Show how many fits are done, as the comparisons report them."""
-    with progress_bar("comparing", "fits", n_fits) as advance:
-        yield lambda done, total, name: advance(1 if done else 0)
+def _progress(
+    costs: Mapping[str, float], n_each: int
+) -> Iterator[Callable[[int, int, str | None], None]]:
+    """Show how much is done, as the comparisons report the fits that they begin.
+
+    `costs` are those of one fit of each method; every method is fitted `n_each` times.
+    """
+    words = f"{len(costs)} methods, {n_each} fits each"
+    with work_bar("comparing", n_each * sum(costs.values()), words) as advance:
+        begun: list[str] = []
+
+        def begin(done: int, total: int, name: str | None) -> None:
+            for before in begun:
+                advance(costs[before])
+            begun[:] = [name] if name is not None and name in costs else []
+
+        yield begin
+        begin(0, 0, None)

@@ -151,7 +151,7 @@ def plain_warnings() -> Iterator[None]:
 def stages(what: str) -> Iterator[Callable[[str], None]]:
     """Show the current stage; a log gets it from time to time."""
     if not has_bars():
-        say = _now_and_then()
+        say = now_and_then()
         yield lambda stage: say(f"{what}: {stage}")
         return
     from rich.console import Console
@@ -160,7 +160,7 @@ def stages(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda stage: status.update(f"{what}: {stage}")
 
 
-def _now_and_then() -> Callable[[str], None]:
+def now_and_then() -> Callable[[str], None]:
     """Give a function that prints a note at most every `SECONDS_PER_LINE`."""
     last = time.monotonic()
 
@@ -175,7 +175,7 @@ def _now_and_then() -> Callable[[str], None]:
 
 def log_lines(what: str, unit: str, total: int | None = None) -> Callable[[int], None]:
     """Give a counter of finished work that prints its state from time to time."""
-    start, say = time.monotonic(), _now_and_then()
+    start, say = time.monotonic(), now_and_then()
     done = 0
 
     def advance(more: int) -> None:

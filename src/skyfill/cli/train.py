@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,9 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_training, columns_for, mention_rules
+from skyfill.cli.expected_cost import LARGE_STEPS, expect_train
 from skyfill.cli.field_shares import field_files, takes_field
-from skyfill.cli.terminal import cells_line, note, stages, write_json
+from skyfill.cli.terminal import cells_line, note, now_and_then, write_json
 from skyfill.cli.train_classes import CLASS_OPTIONS, components_of, grow_classes, learn_classes
 from skyfill.cli.train_large import out_of_core, resume
 from skyfill.cli.train_network import (
@@ -22,6 +24,8 @@ from skyfill.cli.train_network import (
     words_of_network,
 )
 from skyfill.cli.training_columns import choose_features, takes_classes, with_labels
+from skyfill.cli.work_progress import work_bar
+from skyfill.progress import watched
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
@@ -128,9 +132,12 @@ def command(context: click.Context, /, **options: Any) -> None:
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
     inputs = [*inputs, *field_files(options["field"])]
     made = json.loads(Provenance(shared.as_typed(context), inputs, seed=seed).to_json())
-    with stages("learning") as report:
-        asked = options | {"place": place, "rules": rules, "made": made, "report": report}
+    expected = expect_train(source or table, names, options)
+    with work_bar("learning", *expected) as advance, watched(advance):
+        asked = options | {"place": place, "rules": rules, "made": made}
         if source:
+            step = expected.seconds / (LARGE_STEPS * options["fits"])
+            asked["report"] = _stages(partial(advance, step))
             grow = partial(grow_classes, source, asked) if options["label"] else None
             how = _fitting(asked)
             model, facts, words = learn_large(source, table, names, asked, grow=grow, **how)
@@ -145,6 +152,17 @@ def command(context: click.Context, /, **options: Any) -> None:
         f"{facts['rows']} rows, {len(names)} features: {words} -> {options['output']} "
         f"(model {model.identifier})"
     )
+
+
+def _stages(advance: Callable[[], None]) -> Callable[[str], None]:
+    """Give a function that counts stages of learning, and names them in a log."""
+    say = now_and_then()
+
+    def report(stage: str) -> None:
+        say(f"learning: {stage}")
+        advance()
+
+    return report
 
 
 def _describe_cells(model: Model) -> dict[str, Any] | None:

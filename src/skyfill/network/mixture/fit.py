@@ -21,6 +21,7 @@ from skyfill.network.single.bic import bic_search
 from skyfill.network.single.graph import Parents
 from skyfill.network.single.parameters import fit_saturated, regress
 from skyfill.network.single.posterior import Joint, draws, expect, find_gaps
+from skyfill.progress import fit_cost, spent
 
 # A component's gap rate is estimated with at least this many extra rows of the overall rate.
 GAP_PRIOR = 2.0
@@ -233,7 +234,9 @@ def fit_mixture(
 
     full = _complete(scores, rng) if scores.is_plain else _complete_within(scores, expect, rng)
     start = maximize_mixture(_first_moments(scores.values, full, plan, rng), plan)
-    return climb_mixture(expect, start, plan, rng=rng, tol=tol, max_iter=max_iter)
+    found = climb_mixture(expect, start, plan, rng=rng, tol=tol, max_iter=max_iter)
+    spent(fit_cost(len(scores), scores.values.shape[1], plan.n_components))
+    return found
 
 
 def _first_moments(Z: Array, full: Array, plan: Plan, rng: Generator) -> Moments:
