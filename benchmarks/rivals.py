@@ -278,12 +278,12 @@ class BothHalves(BaseEstimator):
         return self.imputer_.quantiles(X, levels)
 
 
-def network(random_state=None):
+def network(random_state=None, **options):
     try:
         from skyfill.impute import NetworkImputer
     except ImportError:
         raise AbsentError("this skyfill has no NetworkImputer") from None
-    return NetworkImputer(random_state=random_state)
+    return NetworkImputer(random_state=random_state, **options)
 
 
 def _frame(X):
@@ -304,6 +304,7 @@ def rivals(mask):
 
 RIVALS = {
     "network": network,
+    "refined": partial(network, refine="auto"),
     "mean": MeanImputer,
     "paper": PaperNetwork,
     "mixture": GaussianMixtureImputer,
@@ -320,6 +321,7 @@ RIVALS = {
 }
 TITLES = {
     "network": "skyfill NetworkImputer",
+    "refined": "skyfill NetworkImputer, refined",
     "mean": "column mean",
     "paper": "one network (the paper's)",
     "mixture": "independent mixtures",

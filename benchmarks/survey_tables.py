@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from skyfill.catalog import Role
 from skyfill.datasets import (
     PAPER_FEATURES,
     load_chandra,
@@ -41,6 +42,13 @@ def macho():
         logs=("CAR_tau", "Eta_e", "PeriodLS"),
         magnitudes=("Mean",),
     )
+
+
+def macho_all():
+    """All features of FATS as they are, long tails and near copies among them."""
+    table = load_macho()
+    names = tuple(table.names_with(Role.FEATURE))
+    return build(f"MACHO, all {len(names)} features", table, names, groups=(), magnitudes=("Mean",))
 
 
 def chandra():
@@ -104,4 +112,4 @@ def build(title, table, names, *, groups, logs=(), softs=(), magnitudes=()):  # 
     return SurveyTable(title, X[some], names, places, tuple(map(names.index, magnitudes)))
 
 
-TABLES = {"macho": macho, "chandra": chandra, "sage": sage, "eros": eros}
+TABLES = {"macho": macho, "macho35": macho_all, "chandra": chandra, "sage": sage, "eros": eros}

@@ -1,6 +1,7 @@
 """`skyfill train --refine`: forests in the model file, used wherever gaps are filled."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from skyfill.catalog import Table, read_table, write_table
 from skyfill.cli import main
 from skyfill.impute import NetworkImputer
 from skyfill.model import load_model, save_model
+from skyfill.report.page import Report, export_report
 
 NAMES = ("V", "I", "W")
 QUICK = ["--components", "1", "--fits", "1", "--features", ",".join(NAMES)]
@@ -98,6 +100,13 @@ def test_a_classifier_may_have_forests_for_gaps(folder, tmp_path):
     model = load_model(out)
     assert model.refinement is not None
     assert model.scorer is not None
+
+
+def test_the_page_says_that_it_computes_without_forests(folder):
+    model = load_model(folder / "m.skyfill")
+    assert "skyfill impute also uses its forests" in export_report(Report(model))["summary"]
+    plain = replace(model, refinement=None)
+    assert "forests" not in export_report(Report(plain))["summary"]
 
 
 def test_evaluate_knows_the_refined_method(folder):

@@ -127,6 +127,11 @@ def _summary(report: Report) -> str:
         f"This page shows what a model has learned about {n_features} features of objects in spite "
         "of the gaps in their catalogues, and what it predicts for values never measured."
     )
+    if report.model.refinement is not None:
+        text += (
+            " It computes with the mixtures of the model; skyfill impute also uses its forests, so "
+            "that filled values differ."
+        )
     if report.results is None:
         return text
     return text + " Open the panel of any object, or try values of your own under What if."
