@@ -194,6 +194,30 @@ def test_a_model_trained_for_a_field_knows_its_shares(folder, tmp_path):
     assert load_model(tmp_path / "f.skyfill").scorer.prior.tolist() == [0.5, 0.5]
 
 
+def test_a_tree_of_classes_is_kept_in_the_model_and_used_by_classify(folder, tmp_path):
+    (tmp_path / "tree.toml").write_text('LPV = "red"\nRRL = "any star"\nred = "any star"\n')
+    words = ("train", folder / "train.parquet", "--label", "class", *OPTIONS, "--tree")
+    said = run(*words, tmp_path / "tree.toml", "-o", tmp_path / "t.skyfill")
+    assert said.exit_code == 0, said.output
+    write_table(field(80, seed=12), tmp_path / "f.parquet")
+    words = ("classify", tmp_path / "t.skyfill", tmp_path / "f.parquet", "--prefix", "sf_", "-o")
+    assert run(*words, tmp_path / "c.parquet", "--sure", "0.9").exit_code == 0
+    table = read_table(tmp_path / "c.parquet")
+    lpv, rrl, red, star = table.numbers("sf_p_LPV", "sf_p_RRL", "sf_any_red", "sf_any_any star").T
+    assert np.array_equal(lpv, red)
+    np.testing.assert_allclose(star, 1.0)
+    wanted = np.where(lpv >= 0.9, "LPV", np.where(rrl >= 0.9, "RRL", "any star"))
+    assert table.column("sf_class_sure").to_pylist() == wanted.tolist()
+    words = ("candidates", tmp_path / "c.parquet", "--class", "red", "--prefix", "sf_", "-o")
+    assert run(*words, tmp_path / "red.parquet").exit_code == 0
+    assert len(read_table(tmp_path / "red.parquet")) == (lpv >= 0.8).sum()
+    (tmp_path / "tree.toml").write_text('QSO = "red"\n')
+    words = ("train", folder / "train.parquet", "--label", "class", *OPTIONS, "--tree")
+    said = run(*words, tmp_path / "tree.toml", "-o", tmp_path / "x.skyfill")
+    assert said.exit_code == 2
+    assert "tree.toml: no class QSO for the tree; the classes are LPV, RRL" in said.stderr
+
+
 def test_a_field_without_the_features_is_refused(folder, tmp_path):
     write_table(Table.from_columns({"x": [1.0]}), tmp_path / "x.parquet")
     words = ("train", folder / "train.parquet", "--label", "class", *OPTIONS, "-o")

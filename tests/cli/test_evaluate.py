@@ -173,6 +173,31 @@ def test_classifiers_as_json_and_figure(run, few_trees, labelled, tmp_path):
     assert (tmp_path / "classes.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_levels_of_a_tree_of_classes_are_scored(run, few_trees, tmp_path):
+    rng, kind = np.random.default_rng(3), np.repeat(["RRL", "CEPH", "QSO"], 40)
+    columns = {"V": rng.normal(size=120) + 3.0 * (kind == "QSO"), "I": rng.normal(size=120)}
+    write_table(Table.from_columns({**columns, "class": kind}), tmp_path / "t.parquet")
+    (tmp_path / "tree.toml").write_text('RRL = "pulsating"\nCEPH = "pulsating"\n')
+    words = (tmp_path / "t.parquet", "--label", "class", "--folds", 3, "--columns", "V,I")
+    words += ("--methods", "nan-forest", "--tree")
+    done = run(*words, tmp_path / "tree.toml", "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    (level,) = found["levels"]
+    assert dict(zip(level["classes"], level["support"], strict=True)) == {
+        "pulsating": 80,
+        "QSO": 40,
+    }
+    # The two kinds of pulsating stars look alike; all of them do not look like quasars.
+    accuracy = [facts["methods"][0]["accuracy"]["value"] for facts in (found, level)]
+    assert accuracy[1] > accuracy[0] + 0.1
+    assert "level 1 of the tree:" in run(*words, tmp_path / "tree.toml").stdout
+    (tmp_path / "tree.toml").write_text('AGN = "nuclei"\n')
+    done = run(*words, tmp_path / "tree.toml")
+    assert done.exit_code == 2
+    assert "tree.toml: no class AGN" in done.stderr
+
+
 def test_scores_in_a_field_have_its_shares(run, few_trees, labelled, tmp_path):
     rng = np.random.default_rng(2)
     quasar = rng.random(500) < 0.1

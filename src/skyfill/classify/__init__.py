@@ -6,6 +6,7 @@ from typing import Any
 # Scoring needs no scikit-learn, and only the classifier that learns loads it: on first use.
 _PUBLIC = {
     "CatalogClassifier": "skyfill.classify.classifier",
+    "ClassTree": "skyfill.classify.class_tree",
     "FlatForest": "skyfill.classify.forest",
     "MixturePhotometry": "skyfill.classify.photometry",
     "Scorer": "skyfill.classify.scorer",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skyfill.classify.class_calibration import Calibration
+from skyfill.classify.class_tree import ClassTree
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.gap_draws import (
     AUTO,
@@ -81,6 +82,8 @@ class Scorer:
         Mean probabilities of held-out objects of each class; None without calibration.
     gaps : KnownGaps, optional
         Gaps of the training objects; None in older model files, for which "auto" is no draw.
+    tree : ClassTree, optional
+        Groups of the classes.
     """
 
     classes: tuple[str, ...]
@@ -93,6 +96,7 @@ class Scorer:
     rule: OutlierRule
     profiles: Profiles | None = None
     gaps: KnownGaps | None = None
+    tree: ClassTree | None = None
 
     @property
     def forests(self) -> tuple[tuple[str, FlatForest], ...]:
@@ -227,11 +231,9 @@ class Scorer:
     def facts(self) -> dict[str, Any]:
         """Return everything that is not an array, for a model file."""
         members = [{"view": view, "weight": weight} for view, _, weight in self.members]
-        return {
-            "classes": list(self.classes),
-            "members": members,
-            "calibration": self.calibration.kind,
-        }
+        facts = {"classes": list(self.classes), "members": members}
+        tree = {} if self.tree is None else {"tree": dict(self.tree.parents)}
+        return {**facts, "calibration": self.calibration.kind, **tree}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return its arrays for a model file, except those of the network."""
@@ -268,6 +270,7 @@ class Scorer:
             OutlierRule(*(arrays[f"rule.{name}"] for name in _RULE)),
             Profiles(*arrays["profiles"]) if "profiles" in arrays else None,
             KnownGaps(*(arrays[f"gaps.{n}"] for n in _GAPS)) if "gaps.columns" in arrays else None,
+            ClassTree.from_facts(facts["tree"]) if "tree" in facts else None,
         )
         _check(scorer)
         return scorer
@@ -295,6 +298,8 @@ def _check(scorer: Scorer) -> None:
     check_profiles(scorer.profiles, C)
     check_contrasts(scorer.contrasts, p)
     check_gaps(scorer.gaps, p)
+    if scorer.tree is not None:
+        scorer.tree.check(scorer.classes)
     check_rule(scorer.rule, p)
     weights = np.array([member.weight for member in scorer.members])
     if not len(weights) or not (weights > 0).all() or not abs(weights.sum() - 1) <= 1e-6:

@@ -49,6 +49,14 @@ def _draws(context: click.Context, parameter: click.Parameter, text: str) -> int
 @shared.count(
     "--gap-draws", 8, "Draws of the gaps for gap_share; 0 leaves it empty and is fastest.", least=0
 )
+@click.option(
+    "--sure",
+    type=click.FloatRange(min=0.5, max=1, min_open=True),
+    default=0.8,
+    show_default=True,
+    metavar="P",
+    help="With a tree of classes (train --tree): write the smallest group that is as probable.",
+)
 @takes_run
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
@@ -66,7 +74,8 @@ def command(context: click.Context, /, **options: Any) -> None:
 
     job = open_application(context, options, "gaps")
     n_draws, marginalize, prefix = (options[key] for key in ("gap_draws", "draws", "prefix"))
-    work = Scoring(n_draws, marginalize, options["seed"], _prior(job), prefix)
+    sure = options["sure"]
+    work = Scoring(n_draws, marginalize, options["seed"], _prior(job), prefix, sure)
     done = job.run(
         work,
         "classifying",

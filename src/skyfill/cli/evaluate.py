@@ -13,12 +13,13 @@ import numpy as np
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_repeats, check_training, mention_rules
+from skyfill.cli.evaluate_classes import class_tables, compare_levels, survey_tables
 from skyfill.cli.expected_cost import CLASSIFYING as CLASS_COSTS
 from skyfill.cli.expected_cost import FILLING as FILL_COSTS
 from skyfill.cli.expected_cost import expect_methods
 from skyfill.cli.field_shares import read_field, show_field_scores, takes_field
 from skyfill.cli.terminal import echo, note, write_json
-from skyfill.cli.training_columns import choose_features, takes_classes, with_labels
+from skyfill.cli.training_columns import choose_features, takes_classes, takes_tree, with_labels
 from skyfill.cli.work_progress import work_bar
 from skyfill.errors import CatalogError, DataError
 
@@ -49,6 +50,7 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 @click.option("--label", metavar="COLUMN", help="Compare classifiers of this column instead.")
 @click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
 @shared.surveys("--without", "With --label: repeat without the features of this survey.")
+@takes_tree
 @takes_field(
     "With --label: also scores as they would be in this catalogue, with the shares of the classes "
     "that the last method finds there."
@@ -115,8 +117,9 @@ def command(**options: Any) -> None:
     if options["label"]:
         words = table.column(options["label"]).to_pylist()
         _compare_classifiers(numbers, words, groups, _field(table, names, options), options)
-    elif options["field"]:
-        raise click.BadParameter("needs --label COLUMN", param_hint="--field")
+    elif options["field"] or options["tree"]:
+        hint = "--field" if options["field"] else "--tree"
+        raise click.BadParameter("needs --label COLUMN", param_hint=hint)
     else:
         _compare_imputers(numbers, table, groups, options)
 
@@ -178,7 +181,10 @@ def _compare_classifiers(
     facts = found.to_dict()
     if parts:
         facts["without"] = {name: part.to_dict() for name, part in parts.items()}
-    tables = [*_class_tables(found), *_survey_tables(parts)]
+    tables = [*class_tables(found), *survey_tables(parts)]
+    if options["tree"]:
+        facts["levels"], more_tables = compare_levels(found, options["tree"])
+        tables += more_tables
     if field is not None:
         there = score_in_field(
             found, X, labels, methods, field.numbers(*names), seed=options["seed"]
@@ -220,26 +226,6 @@ def _write(
         echo("\n\n".join(tables))
     if options["figure"]:
         draw().savefig(options["figure"], dpi=150)
-
-
-def _class_tables(found: ClassComparison) -> list[str]:
-    """Classes, all scores, differences from the last method, confusion of the last."""
-    last = found.methods[-1]
-    tables = [found.class_table(), found.summary_table()]
-    if len(found.methods) > 1:
-        tables.append(found.difference_table(last))
-    return [*tables, found.confusion_table(last)]
-
-
-def _survey_tables(parts: Mapping[str, ClassComparison]) -> list[str]:
-    """For each part of the objects and each method: with and without, side by side."""
-    texts = []
-    for name, part in parts.items():
-        texts.append(f"{name} objects, with and without the survey:")
-        for method in part.methods[: len(part.methods) // 2]:
-            texts.append(part.only([method, f"{method} without"]).class_table())
-        texts.append(part.summary_table())
-    return texts
 
 
 def _logarithms(table: Table, names: Sequence[str]) -> Table:

@@ -23,7 +23,7 @@ from skyfill.cli.train_network import (
     which_network,
     words_of_network,
 )
-from skyfill.cli.training_columns import choose_features, takes_classes, with_labels
+from skyfill.cli.training_columns import choose_features, takes_classes, takes_tree, with_labels
 from skyfill.cli.work_progress import work_bar
 from skyfill.progress import watched
 
@@ -90,6 +90,7 @@ FITS, CLASS_FITS = 8, 3
     metavar="CLASS=SHARE,...",
     help="Shares of the classes in the field, if they are not those of the training set.",
 )
+@takes_tree
 @takes_field(
     "A catalogue that is to be classified: up to 10,000 of its rows help to learn the features, "
     "and the shares of the classes are estimated from them, unless --prior gives them."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,9 +16,11 @@ from skyfill.cli.field_shares import mention_shares, read_field
 from skyfill.cli.terminal import warn
 from skyfill.cli.train_network import refine_of, words_of_network
 from skyfill.cli.training_columns import with_labels
+from skyfill.errors import CatalogError, DataError
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
+    from skyfill.classify.class_tree import ClassTree
     from skyfill.model import Model, Refined
     from skyfill.scale import Source
 
@@ -26,6 +29,7 @@ FEW = 10
 # Options that make no sense without labels.
 CLASS_OPTIONS = (
     "trees", "class_weight", "prior", "field", "no_calibration", "merges", "min_class",
+    "tree",
 )  # fmt: skip
 Learned = tuple["Model", dict[str, Any], str]
 
@@ -38,7 +42,7 @@ def learn_classes(table: Table, names: Sequence[str], options: dict[str, Any]) -
     force = shared.words_of(options["force"])
     check_class_features(table, names, options["label"], force)
     check_repeats(table, names, options["group"])
-    path = options["field"]
+    tree, path = _tree(table, options), options["field"]
     field = read_field(path, names, options["rules"]) if path else None
     model, fitted = train_classifier(
         table,
@@ -60,7 +64,7 @@ def learn_classes(table: Table, names: Sequence[str], options: dict[str, Any]) -
         shares = field_facts(fitted.field_shares_, fitted.scorer_.classes)
         facts["field"] = {"rows": len(field), **shares}
     facts = {"rows": len(table), "plan": plan._asdict(), **facts}
-    return model, facts, f"{words}, {words_of_network(model, plan)}"
+    return _with_tree(model, tree), facts, f"{words}, {words_of_network(model, plan)}"
 
 
 def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Learned:
@@ -76,6 +80,7 @@ def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Lea
     how = {"rules": options["rules"], "rng": options["seed"]}
     table = with_labels(labelled_rows(source, columns, label, **how), options, least=1)
     check_repeats(table, model.names, options["group"])
+    tree = _tree(table, options)
     model, fitted = add_classes(
         model,
         table,
@@ -86,7 +91,30 @@ def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Lea
         group=options["group"],
     )
     facts, words = _describe(table, fitted, options)
-    return model, facts, words
+    return _with_tree(model, tree), facts, words
+
+
+def _tree(table: Table, options: Mapping[str, Any]) -> ClassTree | None:
+    """Read the groups of classes before the work, and check them."""
+    from skyfill.classify.class_tree import ClassTree
+    from skyfill.classify.training_set import label_texts
+
+    if not options["tree"]:
+        return None
+    tree = ClassTree.read(options["tree"])
+    texts = label_texts(table.column(options["label"]).to_pylist())
+    try:
+        tree.check(sorted({text for text in texts if text is not None}))
+    except DataError as error:
+        raise CatalogError(f"{options['tree']}: {error}") from None
+    return tree
+
+
+def _with_tree(model: Model, tree: ClassTree | None) -> Model:
+    scorer = model.scorer
+    if scorer is None or tree is None:
+        return model
+    return replace(model, scorer=replace(scorer, tree=tree))
 
 
 def _describe(table: Table, fitted: Any, options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:

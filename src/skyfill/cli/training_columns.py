@@ -35,6 +35,14 @@ takes_classes = shared.stacked(
 )
 
 
+takes_tree = click.option(
+    "--tree",
+    type=shared.FILE,
+    metavar="TOML",
+    help='Groups of classes: lines such as RRL = "pulsating", pulsating = "periodic".',
+)
+
+
 def choose_features(table: Table, options: Mapping[str, Any], option: str) -> tuple[str, ...]:
     """Give the features asked for, or of that role; guessed ones only if nothing can leak.
 

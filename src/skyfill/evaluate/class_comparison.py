@@ -108,6 +108,20 @@ class ClassComparison:
         runs = tuple(run for method in methods for run in self.of(method))
         return replace(self, runs=runs)
 
+    def merged(self, names: Sequence[str]) -> ClassComparison:
+        """Take classes for one where they get the same name; their probabilities are added.
+
+        Parameters
+        ----------
+        names : sequence of str
+            A name for each class.
+        """
+        classes = tuple(dict.fromkeys(names))
+        code = np.array([classes.index(name) for name in names])
+        of = np.eye(len(classes))[code]
+        runs = tuple(replace(run, probabilities=run.probabilities @ of) for run in self.runs)
+        return replace(self, classes=classes, truth=code[self.truth], runs=runs)
+
     def subset(self, keep: NDArray[np.bool_]) -> ClassComparison:
         """Keep only some objects.
 

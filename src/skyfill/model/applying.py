@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import ColumnInfo, Table
 from skyfill.catalog.new_columns import USE_PREFIX, check_new
+from skyfill.classify.class_tree import decide, sum_groups
 from skyfill.classify.gap_draws import AUTO, N_DRAWS, Draws
 from skyfill.classify.scorer import Scorer, Scores
 from skyfill.errors import CatalogError, ModelError
@@ -20,6 +21,8 @@ from skyfill.model.pipeline import Model
 from skyfill.model.recognition import are_known
 
 Array = NDArray[np.float64]
+# From which probability on a group of classes is decided for.
+SURE = 0.8
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Scoring:
         model knows where not given.
     prefix : str
         Before the names of all columns that are added.
+    sure : float
+        Where the model knows groups of classes: the probability from which on one is decided for.
     """
 
     n_draws: int = N_DRAWS
@@ -47,6 +52,7 @@ class Scoring:
     seed: int = 0
     prior: tuple[float, ...] | None = None
     prefix: str = ""
+    sure: float = SURE
 
     def apply(self, model: Model, table: Table, place: int = 0) -> Table:
         """Classify a batch of a table; as in `Filling`, draws follow from its place."""
@@ -70,8 +76,9 @@ def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Ta
     Table
         The columns of the input, ``class`` (the most probable one), ``p_<class>`` for each class,
         ``entropy`` (bits), ``gap_share``, ``outlier`` and ``outlier_score``; ``trained_on`` marks
-        rows of the training set. A column of the input that has one of these names is refused,
-        unless an earlier run wrote it.
+        rows of the training set. With a tree of classes also ``any_<group>``, the probability of
+        each group, and ``class_sure``, the smallest group or the class that is sure. A column of
+        the input that has one of these names is refused, unless an earlier run wrote it.
     """
     how, scorer = how or Scoring(), scorer_of(model)
     more = [] if model.trained_on is None else [results.TRAINED_ON]
@@ -81,7 +88,7 @@ def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Ta
     cells, _, absent = cells_of(model, table)
     judge, rng = scorer.without([model.names.index(name) for name in absent]), how.seed
     found = judge.score(cells, n_draws=how.n_draws, average=how.marginalize, rng=rng)
-    columns = _result_columns(scorer, found)
+    columns = _result_columns(scorer, found) | tree_columns(scorer, found.probabilities, how.sure)
     if model.trained_on is not None:
         columns[results.TRAINED_ON] = pa.array(are_known(cells.values, model.trained_on))
     for name, values in columns.items():
@@ -92,7 +99,8 @@ def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Ta
 def check_results(table: Table, scorer: Scorer, prefix: str = "", more: Sequence[str] = ()) -> None:
     """Refuse a table with columns of the names of results, or with classes of another model."""
     classes = [results.probability_name(name) for name in scorer.classes]
-    names = (results.CLASS, *classes, *results.NUMBERS, results.OUTLIER, *more)
+    groups = list(tree_columns(scorer, np.empty((0, len(scorer.classes)))))
+    names = (results.CLASS, *classes, *groups, *results.NUMBERS, results.OUTLIER, *more)
     new = {prefix + name: results.result_info(name) or ColumnInfo() for name in names}
     check_new(table, new)
     start = prefix + results.probability_name("")
@@ -102,6 +110,16 @@ def check_results(table: Table, scorer: Scorer, prefix: str = "", more: Sequence
         raise CatalogError(
             f"column {own[0]!r} is the result of a model with other classes; {USE_PREFIX}"
         )
+
+
+def tree_columns(scorer: Scorer, P: Array, sure: float = SURE) -> dict[str, pa.Array]:
+    """Probabilities of groups of classes, and decisions; none without a tree of classes."""
+    tree, classes = scorer.tree, scorer.classes
+    if tree is None:
+        return {}
+    sums = sum_groups(P, tree.groups(classes)).items()
+    columns = {results.group_name(name): pa.array(p) for name, p in sums}
+    return columns | {results.CLASS_SURE: pa.array(decide(P, classes, tree, sure), pa.string())}
 
 
 def scorer_of(model: Model) -> Scorer:

@@ -13,6 +13,8 @@ import pyarrow as pa
 from skyfill.catalog import ColumnInfo, Role, Table
 
 CLASS, OUTLIER = "class", "outlier"
+# With a tree of classes: the smallest group that is sure.
+CLASS_SURE = "class_sure"
 ENTROPY, GAP_SHARE, OUTLIER_SCORE = "entropy", "gap_share", "outlier_score"
 COUNTERPART_SHARE = "counterpart_share"
 TRAINED_ON = "trained_on"
@@ -24,7 +26,7 @@ NEXT, NEXT_BITS, NEXT_ENTROPY, BITS = "next", "next_bits", "next_entropy", "bits
 # Results that are numbers, apart from the probabilities of the classes.
 NUMBERS = (ENTROPY, GAP_SHARE, OUTLIER_SCORE)
 
-_PROBABILITY, _BEFORE, _SD = "p_", "_was", "sd"
+_PROBABILITY, _GROUP, _BEFORE, _SD = "p_", "any_", "_was", "sd"
 # Ends of the descriptions of what is written beside filled and denoised values.
 _FILLED, _NOISELESS = "where it was filled", "without its error"
 # Probabilities of counterparts, not of classes.
@@ -33,6 +35,7 @@ _OF_COUNTERPARTS = ("p_any", "p_i")
 DENOISED = ("denoised", "denoised_sd")
 _INFOS = {
     CLASS: ColumnInfo(None, "src.class", "Most probable class", Role.LABEL),
+    CLASS_SURE: ColumnInfo(None, "src.class", "Smallest group of classes that is sure"),
     ENTROPY: ColumnInfo("bit", "stat.param", "Entropy of the class probabilities"),
     GAP_SHARE: ColumnInfo(
         None, "stat.param", "Share of the entropy that would vanish if the gaps were measured"
@@ -63,6 +66,17 @@ def probability_name(name: str) -> str:
     return f"{_PROBABILITY}{name}"
 
 
+def group_name(name: str) -> str:
+    """Name the column that holds the probability of a group of classes.
+
+    Examples
+    --------
+    >>> group_name("pulsating")
+    'any_pulsating'
+    """
+    return f"{_GROUP}{name}"
+
+
 def probability_columns(names: Iterable[str], prefix: str = "") -> dict[str, str]:
     """Find the classes among the columns of a table of results, and their probabilities.
 
@@ -89,6 +103,9 @@ def result_info(name: str) -> ColumnInfo | None:
     """
     for kind in probability_columns([name]):
         return ColumnInfo(None, "stat.probability;src.class", f"Probability of class {kind}")
+    if name.startswith(_GROUP) and name != _GROUP:
+        text = f"Probability of any class of the group {name.removeprefix(_GROUP)}"
+        return ColumnInfo(None, "stat.probability;src.class", text)
     return _INFOS.get(name)
 
 

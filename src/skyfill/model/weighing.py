@@ -17,7 +17,7 @@ from skyfill.catalog import Reason, Role, Table
 from skyfill.classify.gap_draws import entropy_bits
 from skyfill.errors import CatalogError
 from skyfill.model import results
-from skyfill.model.applying import Scoring, check_results, classify_table, scorer_of
+from skyfill.model.applying import Scoring, check_results, classify_table, scorer_of, tree_columns
 from skyfill.model.filling import Filling, fill_table
 from skyfill.model.pipeline import Model
 from skyfill.sky import BASE_ROW, PROBABILITY
@@ -66,6 +66,7 @@ def classify_associations(model: Model, table: Table, scoring: Scoring | None = 
         results.ENTROPY: pa.array(entropy),
         results.COUNTERPART_SHARE: pa.array(np.clip(share, 0.0, 1.0)),
     }
+    facts |= tree_columns(scorer, mixed, how.sure)
     for name, values in facts.items():
         best = best.with_column(how.prefix + name, values, results.result_info(name))
     return best

@@ -32,6 +32,9 @@ def probability_of(table: Table, name: str, prefix: str = "") -> Array:
     array([0.9])
     """
     columns = results.probability_columns(table.names, prefix)
+    for group in (prefix + results.group_name(name), results.group_name(name)):
+        if name not in columns and group in table.names:
+            columns[name] = group
     if name not in columns:
         known = ", ".join(columns)
         found = f"the classes are {known}" if known else "there are no probabilities"
