@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from skyfill.catalog import Table, write_table
 from skyfill.cli import main, terminal
+from skyfill.cli.expected_cost import expect_train
 from skyfill.cli.work_progress import WorkProgress
+from skyfill.impute.refining import refinement_cost
 from skyfill.progress import spent, watched
 
 
@@ -49,6 +51,16 @@ def test_training_states_its_cost_and_how_far_it_is(stars, tmp_path):
     first, shares = told("train", stars, *words, *more)
     assert "14 fits of the network, 12 ensembles of trees; about " in first
     check_shares(shares)
+
+
+def test_forests_that_correct_mixtures_cost_more():
+    options = {"network": "mixture", "components": "4", "fits": 2, "label": None}
+    table = Table.from_columns({"a": np.arange(400.0), "b": np.arange(400.0)})
+    plain, refined = (
+        expect_train(table, ["a", "b"], options | {"refine": refine}) for refine in ("off", "auto")
+    )
+    assert refined.seconds == pytest.approx(plain.seconds + refinement_cost(400, 2, 4))
+    assert refinement_cost(400, 2, 4) > 0 == refinement_cost(199, 2, 4)
 
 
 def test_comparing_states_its_cost_and_how_far_it_is(stars):

@@ -73,6 +73,7 @@ def _expect_in_memory(
     n_rows: int, n_features: int, n_classes: int, options: Mapping[str, Any]
 ) -> Expected:
     """Expect the cost of learning from a table; `n_classes` is 0 without labels."""
+    from skyfill.impute.refining import refinement_cost
     from skyfill.network.mixture.fit import PLAN_ROWS
     from skyfill.network.mixture.learn import COMPONENTS
 
@@ -88,6 +89,8 @@ def _expect_in_memory(
         network += (beside - len(tried)) * fit_cost(few, n_features, k)
         network += options["fits"] * fit_cost(n_rows, n_features, k)
         n_fits = beside + options["fits"]
+        if options["refine"] != "off":
+            network += refinement_cost(n_rows, n_features, k)
     words, network = f"{n_fits} fits of the network", network + START
     if not n_classes:
         return Expected(network, words)

@@ -16,10 +16,11 @@ from skyfill.impute.pulls import Held, HeldShapes, Rule
 from skyfill.impute.refinement import Pull, Refinement, view_of
 from skyfill.impute.regression_trees import RegressionTrees, flatten_trees, join_trees
 from skyfill.network import Cells, MixtureNetwork
-from skyfill.network.mixture.calibration import STEPS, hide_like_gaps
+from skyfill.network.mixture.calibration import HIDDEN, STEPS, hide_like_gaps
 from skyfill.network.mixture.fit import Plan
 from skyfill.network.mixture.learn import fit_again
 from skyfill.network.mixture.margin import Margin
+from skyfill.progress import fit_cost, forest_cost, spent
 from skyfill.threads import map_threads, one_blas_thread
 
 Array = NDArray[np.float64]
@@ -55,6 +56,21 @@ class Views(NamedTuple):
     mean: Array  # (m, p)
     sd: Array  # (m, p)
     quantiles: Array  # (levels, m, p)
+
+
+def refinement_cost(n_rows: int, n_features: int, n_components: int) -> float:
+    """Expect the cost of `learn_refinement`: see `progress`.
+
+    Examples
+    --------
+    >>> round(refinement_cost(3030, 12, 32))
+    6
+    """
+    n = min(n_rows, MOST_ROWS)
+    if n < LEAST_ROWS:
+        return 0.0
+    fits = FOLDS * FITS * fit_cost(n - n // FOLDS, n_features, n_components)
+    return fits + n_features * forest_cost(round(TIMES * HIDDEN * n), TREES)
 
 
 def learn_refinement(
@@ -134,6 +150,7 @@ def _refine_column(
         return None
     spread = views.sd[at, j] / unit
     target = (true - center) / unit
+    spent(forest_cost(len(at), TREES))
     trees, found = _grow(view_of(views.scores[at], spread), target, views.row[at], rng)
     ok = ~np.isnan(found)
     held = Held(target[ok], (mean[ok] - center) / unit, spread[ok], found[ok])

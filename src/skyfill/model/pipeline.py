@@ -124,7 +124,7 @@ class Model:
         """Names of the features."""
         return tuple(feature.name for feature in self.features)
 
-    @property
+    @cached_property
     def filler(self) -> MixtureNetwork | RefinedNetwork:
         """What fills gaps: the network, corrected by forests where the model has some."""
         return refined(self.network, self.refinement)
