@@ -213,7 +213,7 @@ def warn_of_numbers(path: object, names: Sequence[str]) -> None:
         listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         warnings.warn(
             f"{path}: the first line is taken for names of columns ({listed}); if it is a row, "
-            "name the columns (--names NAME,...)",
+            "name the columns (--names NAME,..., or names in a file for --schema)",
             HeaderWarning,
             stacklevel=3,
         )
