@@ -358,6 +358,7 @@ def test_errors_can_be_named_in_the_shell(tmp_path):
         ("t.dat", "1 17.5 16.1\n2 18.0 nan\n", ("--names", "id,V,I")),
         ("t.csv", "1,17.5,16.1\n2,18.0,\n", ("--names", "id,V,I")),
         ("t.dat", "1!17.5!16.1\n2!18.0!\n", ("--names", "id,V,I", "--delimiter", "!")),
+        ("t.csv", "a,17.5,16.1\nb,18.0,\n", ("--no-header", "--names", "id,V,I")),
         ("t.dat", "id!V!I\n1!17.5!16.1\n2!18.0!\n", ("--delimiter", "!")),
     ],
 )
@@ -407,6 +408,11 @@ def test_a_row_is_not_taken_for_names(tmp_path):
     (tmp_path / "t.csv").write_text("a,17.5,16.1\nb,18.0,16.5\n")
     (warning,) = said(run("inspect", tmp_path / "t.csv", "--json"))["warned"]
     assert "t.csv: the first line is taken for names of columns (a, 17.5, 16.1); if it" in warning
+    for name, blank in (("t.csv", ","), ("t.dat", " ")):
+        (tmp_path / name).write_text("a,17.5,16.1\nb,18.0,16.5\n".replace(",", blank))
+        found = json.loads(run("inspect", tmp_path / name, "--no-header", "--json").stdout)
+        assert found["rows"] == 2
+        assert [c["name"] for c in found["columns"]] == ["col1", "col2", "col3"]
     (tmp_path / "t.csv").write_text("0,1,2\n5,17.5,16.1\n")
     assert json.loads(run("inspect", tmp_path / "t.csv", "--json").stdout)["rows"] == 1
 

@@ -61,11 +61,13 @@ class Rule:
 class Layout(NamedTuple):
     """How a plain text file is written.
 
-    `delimiter` separates its cells; `names` are those of its columns, where no line has them.
+    `delimiter` separates its cells; `names` are those of its columns, where no line has them; with
+    `no_header` and without names, the columns are called col1, col2, ...
     """
 
     delimiter: str | None = None
     names: tuple[str, ...] = ()
+    no_header: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,8 @@ class Schema:
 
     def __add__(self, other: "Schema") -> "Schema":
         delimiter = other.layout.delimiter or self.layout.delimiter
-        layout = Layout(delimiter, other.layout.names or self.layout.names)
+        names = other.layout.names or self.layout.names
+        layout = Layout(delimiter, names, other.layout.no_header or self.layout.no_header)
         return Schema(self.rules + other.rules, layout)
 
     def facts(self, name: str) -> dict[str, Any]:

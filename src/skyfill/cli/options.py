@@ -117,6 +117,11 @@ layout = stacked(
     click.option(
         "--names", metavar="NAME,...", help="Columns of a text file without a line of names."
     ),
+    click.option(
+        "--no-header",
+        is_flag=True,
+        help="A text file has no line of names: without --names, its columns are col1, col2, ...",
+    ),
 )
 
 
@@ -132,11 +137,12 @@ def schema() -> Option[Any]:
 
 
 def layout_of(options: Mapping[str, Any]) -> Schema:
-    """Give what --delimiter and --names say about a text file."""
+    """Give what --delimiter, --names and --no-header say about a text file."""
     from skyfill.catalog import Schema
     from skyfill.catalog.schema import Layout
 
-    return Schema((), Layout(options["delimiter"], words_of(options["names"])))
+    names = words_of(options["names"])
+    return Schema((), Layout(options["delimiter"], names, options["no_header"]))
 
 
 def text() -> Option[Any]:
