@@ -22,9 +22,9 @@ from skyfill.threads import free_threads, map_threads
 cuda: Any = _cuda  # has no types
 # Loops may be short: no advice is needed.
 setattr(config, "CUDA_LOW_OCCUPANCY_WARNINGS", 0)  # noqa: B010 - has no types
-BLOCK = 128
+BLOCK = 64
 # Blocks per multiprocessor; threads take further items in turn.
-BLOCKS_EACH = 64
+BLOCKS_EACH = 128
 # Share of the free memory that a batch may plan with: transforms need room of their own.
 USABLE = 0.8
 SWITCH_SECONDS = 1e-4

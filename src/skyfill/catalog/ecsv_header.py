@@ -71,15 +71,11 @@ class TextHeader:
 
 
 def read_header(
-    stream: IO[bytes],
-    delimiter: str | None = None,
-    names: Sequence[str] = (),
-    no_header: bool = False,
+    stream: IO[bytes], delimiter: str | None = None, names: Sequence[str] = ()
 ) -> TextHeader:
     """Read comment lines and column names; rows follow at line `n_lines`.
 
-    The separator is found where none is given. A file whose names are given has no line of names,
-    and neither has one that is said to have no header.
+    The separator is found where none is given. A file whose names are given has no line of names.
     """
     lines = io.TextIOWrapper(stream, "utf-8-sig", newline=None)
     comments: list[str] = []
@@ -89,7 +85,7 @@ def read_header(
         line = read_line(lines)
     if any(c.startswith(ECSV_MAGIC.decode()) for c in comments[:1]):
         return _ecsv_header(comments, line)
-    return _plain_header(comments, line, delimiter, names, no_header=no_header)
+    return _plain_header(comments, line, delimiter, names)
 
 
 def header_lines(schema: pa.Schema) -> bytes:
@@ -147,12 +143,7 @@ def _column_entry(column: pa.Field) -> dict[str, Any]:
 
 
 def _plain_header(
-    comments: Sequence[str],
-    first: str,
-    delimiter: str | None,
-    given: Sequence[str],
-    *,
-    no_header: bool,
+    comments: Sequence[str], first: str, delimiter: str | None, given: Sequence[str]
 ) -> TextHeader:
     """Take the names from the first line that is not a comment, or from the comment above."""
     n_lines = len(comments) + 1
@@ -167,9 +158,9 @@ def _plain_header(
         return TextHeader(tuple(given), n_lines - 1, delimiter)
     above = _cells(comments[-1].lstrip("# "), delimiter) if comments else []
     has_number = any(name.lstrip("+-").replace(".", "", 1).isdigit() for name in names)
-    if len(above) == len(names) > 1 and has_number and not no_header:
+    if len(above) == len(names) > 1 and has_number:
         names, n_lines = above, n_lines - 1
-    elif no_header or _are_values(names):
+    elif _are_values(names):
         names, n_lines = [f"col{i}" for i in range(1, len(names) + 1)], n_lines - 1
     _check_columns(len(names))
     if not names:
@@ -222,7 +213,7 @@ def warn_of_numbers(path: object, names: Sequence[str]) -> None:
         listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         warnings.warn(
             f"{path}: the first line is taken for names of columns ({listed}); if it is a row, "
-            "name the columns (--names NAME,..., or names in a file for --schema)",
+            "name the columns (--names NAME,...)",
             HeaderWarning,
             stacklevel=3,
         )

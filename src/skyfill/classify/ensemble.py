@@ -100,8 +100,6 @@ class Fitted(NamedTuple):
     out_of_fold: Array
 
 
-# Fits to calibrate with have a few parameters each: threads of BLAS would only wait for another.
-@one_blas_thread()
 def fit_scorer(
     network: MixtureNetwork,
     X: Array | Cells,

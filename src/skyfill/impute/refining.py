@@ -55,7 +55,7 @@ class Views(NamedTuple):
     scores: Array  # (m, p)
     mean: Array  # (m, p)
     sd: Array  # (m, p)
-    quantiles: Array  # (levels, hidden cells, row by row)
+    quantiles: Array  # (levels, m, p)
 
 
 def refinement_cost(n_rows: int, n_features: int, n_components: int) -> float:
@@ -120,11 +120,10 @@ def _make_views(network: MixtureNetwork, plan: Plan, cells: Cells, rng: Generato
         lost = some.hide(hidden)
         post = model.posterior(lost)
         scores = network.scores(np.where(np.isnan(lost.values), post.mean, lost.values))
-        quantiles = model.quantiles(lost, LEVELS.tolist())[:, hidden]
+        quantiles = model.quantiles(lost, LEVELS.tolist())
         parts.append(Views(rows, some.values, hidden, scores, post.mean, post.sd, quantiles))
-    # All but the quantiles have rows in front.
-    sides = zip(Views._fields, zip(*parts, strict=True), strict=True)
-    return Views(**{k: np.concatenate(side, axis=int(k == "quantiles")) for k, side in sides})
+    row, *tables = zip(*parts, strict=True)
+    return Views(np.concatenate(row), *(np.concatenate(each, axis=-2) for each in tables))
 
 
 class Column(NamedTuple):
@@ -156,8 +155,7 @@ def _refine_column(
     ok = ~np.isnan(found)
     held = Held(target[ok], (mean[ok] - center) / unit, spread[ok], found[ok])
     move = margin.to_normal(center + unit * found[ok]) - margin.to_normal(mean[ok])
-    mine = views.quantiles[:, np.nonzero(views.hidden)[1] == j][:, ok]
-    quantiles = np.stack([margin.to_normal(each) for each in mine])
+    quantiles = np.stack([margin.to_normal(each) for each in views.quantiles[:, at[ok], j]])
     shapes = HeldShapes(held, margin, unit, true[ok], move, quantiles, LEVELS)
     pulls = held.pull_mean(rule), shapes.pull(rule)
     if not max(pull[0] for pull in pulls) > 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,21 +95,17 @@ class Cells:
 
         Scores end where a map ends, limits may lie beyond.
         """
-        if self.lower is None and self.upper is None:
-            return filled
-        hard = self.is_limited
-        if self.errors is not None:
-            hard &= ~(self.errors > 0)
-        for side, keep in ((self.lower, np.fmax), (self.upper, np.fmin)):
-            if side is not None:
-                filled = np.where(hard, keep(filled, side), filled)
-        return filled
+        given = (self.values, self.lower, self.upper, self.errors)
+        return cast(Array, keep_within(np, given, filled))
 
     def take(self, rows: Any) -> Cells:
         """Keep some rows: a slice, or an array of places or truth values."""
-        beside = {name: getattr(self, name) for name in _WORDS}
-        kept = {name: given[rows] for name, given in beside.items() if given is not None}
-        return Cells(self.values[rows], **kept)
+        # Not by calling the class: all that it checks has been checked.
+        kept = object.__new__(Cells)
+        for name in ("values", *_WORDS):
+            given = getattr(self, name)
+            object.__setattr__(kept, name, None if given is None else given[rows])
+        return kept
 
     def joined(self, other: Cells) -> Cells:
         """Put the rows of another table with the same columns below.
@@ -150,6 +146,23 @@ class Cells:
             return Cells(values, self.lower, self.upper)
         is_new = np.isnan(self.values) & ~np.isnan(values)
         return Cells(values, self.lower, self.upper, np.where(is_new, np.nan, self.errors))
+
+
+def keep_within(xp: Any, given: tuple[Any, ...], filled: Any) -> Any:
+    """Keep filled values from contradicting hard limits.
+
+    `given` are values, lower and upper limits and errors, None for what there is not, as arrays of
+    the module `xp`, which is NumPy or has its functions.
+    """
+    values, lower, upper, errors = given
+    if lower is None and upper is None:
+        return filled
+    hard = xp.isnan(values) if errors is None else xp.isnan(values) & ~(errors > 0)
+    # The larger or smaller of two values is the other one where one is NaN.
+    for side, keep in ((lower, xp.fmax), (upper, xp.fmin)):
+        if side is not None:
+            filled = xp.where(hard, keep(filled, side), filled)
+    return filled
 
 
 def _beside(name: str, given: ArrayLike, values: Array) -> Array | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from skyfill.atomic import add_at
-from skyfill.network.mixture.gap_kernels import choose, limited_moments
+from skyfill.network.mixture.gap_kernels import choose, find_quantiles, limited_moments
 from skyfill.network.mixture.kernels import add_log, normalize_fit
 from skyfill.network.mixture.limited_kernels import CELLS, changes_little
 from skyfill.network.mixture.margin_kernels import last_below, score_between, value_at
@@ -169,6 +169,22 @@ def fill_gap(i, room, gaps, first, shares, mean, sd, windows, tables, middle, re
     average = sum_one / total
     out[r, j] = middle[j] + reach[j] * average
     spread[r, j] = reach[j] * math.sqrt(max(sum_two / total - average * average, 0.0))
+
+
+@njit
+def find_gap_quantiles(i, room, gaps, first, shares, mean, sd, windows, maps, calibration, out):  # type: ignore[no-untyped-def]
+    """Quantiles of a gap; see `fill_gap`."""
+    n_levels, p = out.shape[0], out.shape[2]
+    r, j = gaps[i] // p, gaps[i] % p
+    a, b = first[r], first[r + 1]
+    window = (-math.inf, math.inf, 0.0)
+    if windows[0].shape[0]:
+        window = (windows[0][r, j], windows[1][r, j], windows[2][r, j])
+    found = room[:n_levels]
+    gap = (shares[a:b], mean[j, a:b], sd[j, a:b])
+    find_quantiles(gap, window, j, maps, calibration, room[n_levels:], found)
+    for q in range(n_levels):
+        out[q, r, j] = found[q]
 
 
 @njit

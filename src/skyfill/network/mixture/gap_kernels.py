@@ -38,6 +38,7 @@ from skyfill.network.mixture.margin_moments import (
 NEGLIGIBLE = 1e-5
 # Scores at which the distribution of a gap is tabulated before its quantiles are looked for.
 COARSE = 33
+_ROOT_2 = math.sqrt(2.0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -108,7 +109,7 @@ def mixture_cdf(score, resp, mean, sd):  # type: ignore[no-untyped-def]
     for k in range(resp.size):
         if resp[k] > NEGLIGIBLE:
             total += resp[k]
-            below += resp[k] * 0.5 * math.erfc(-(score - mean[k]) / (sd[k] * np.sqrt(2.0)))
+            below += resp[k] * 0.5 * math.erfc(-(score - mean[k]) / (sd[k] * _ROOT_2))
     return below / total
 
 
@@ -135,7 +136,7 @@ def gap_spread(resp, mean, sd):  # type: ignore[no-untyped-def]
             first += resp[k] * mean[k]
             second += resp[k] * (mean[k] * mean[k] + sd[k] * sd[k])
     first /= total
-    return np.sqrt(max(second / total - first * first, 0.0))
+    return math.sqrt(max(second / total - first * first, 0.0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -156,7 +157,7 @@ def interpolate(steps, level):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, error_model="numpy")
 def calibrate_levels(at, column, spread, knots, by_spread, out):  # type: ignore[no-untyped-def]
     """Levels of a gap's posterior: first by its spread, then by its column."""
-    after = min(max(np.searchsorted(knots, spread), 1), knots.size - 1)
+    after = first_reaching(knots, spread)
     share = (spread - knots[after - 1]) / (knots[after] - knots[after - 1])
     share = min(max(share, 0.0), 1.0)
     for q in range(at.size):
@@ -195,38 +196,70 @@ def find_score(level, ends, resp, mean, sd):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def gap_quantiles(row_of, column_of, resp, mean, sd, windows, maps, calibration, out):  # type: ignore[no-untyped-def]
-    """Write quantiles of each gap: a monotone map keeps them, so they are found among the scores.
+    """Write quantiles of each gap."""
+    room, found = np.empty(quantile_room(resp.shape[1])), np.empty(calibration[0].size)
+    for g in range(row_of.size):
+        r, j = row_of[g], column_of[g]
+        window = (-np.inf, np.inf, 0.0)
+        if is_limited(windows, g):
+            window = (windows[g, 0], windows[g, 1], windows[g, 2])
+        find_quantiles((resp[r], mean[g], sd[g]), window, j, maps, calibration, room, found)
+        for q in range(found.size):
+            out[q, r, j] = found[q]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def quantile_room(n_components):  # type: ignore[no-untyped-def]
+    """Count the numbers that `find_quantiles` needs room for."""
+    return n_components + CELLS + 2 * COARSE
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def find_quantiles(gap, window, j, maps, calibration, room, found):  # type: ignore[no-untyped-def]
+    """Find quantiles of a gap: a monotone map keeps them, so they are found among the scores.
 
     `calibration` holds the levels asked for, those of the columns, spreads, levels at these, and
     the levels of the columns within limits.
     """
     at, columns, knots, by_spread, within = calibration
-    logs, mass = np.empty(resp.shape[1]), np.empty(CELLS)
-    levels = np.empty(at.size)
-    coarse, below = np.empty(COARSE), np.empty(COARSE)
-    for g in range(row_of.size):
-        r, j = row_of[g], column_of[g]
-        if is_limited(windows, g):
-            window = (windows[g, 0], windows[g, 1], windows[g, 2])
-            first, width = tabulate(resp[r], mean[g], sd[g], window, logs, mass)
-            for q in range(at.size):
-                level = interpolate(within[j], at[q])
-                out[q, r, j] = value_at(maps, j, score_of(level, first, width, mass))
-            continue
-        spread = gap_spread(resp[r], mean[g], sd[g])
-        calibrate_levels(at, columns[j], spread, knots, by_spread, levels)
-        lowest, highest = np.inf, -np.inf
-        for k in range(resp.shape[1]):
-            if resp[r, k] > NEGLIGIBLE:
-                lowest = min(lowest, mean[g, k] - 8.0 * sd[g, k])
-                highest = max(highest, mean[g, k] + 8.0 * sd[g, k])
-        for i in range(COARSE):
-            coarse[i] = lowest + (highest - lowest) * i / (COARSE - 1)
-            below[i] = mixture_cdf(coarse[i], resp[r], mean[g], sd[g])
-        for q in range(levels.size):
-            i = min(max(np.searchsorted(below, levels[q]), 1), COARSE - 1)
-            score = find_score(levels[q], coarse[i - 1 : i + 1], resp[r], mean[g], sd[g])
-            out[q, r, j] = value_at(maps, j, score)
+    resp, mean, sd = gap
+    if window[0] > -np.inf or window[1] < np.inf:
+        mass, logs = room[:CELLS], room[CELLS:]
+        first, width = tabulate(resp, mean, sd, window, logs, mass)
+        for q in range(at.size):
+            level = interpolate(within[j], at[q])
+            found[q] = value_at(maps, j, score_of(level, first, width, mass))
+        return
+    calibrate_levels(at, columns[j], gap_spread(resp, mean, sd), knots, by_spread, found)
+    coarse, below = room[:COARSE], room[COARSE : 2 * COARSE]
+    lay_scores(gap, coarse, below)
+    for q in range(at.size):
+        i = first_reaching(below, found[q])
+        score = find_score(found[q], coarse[i - 1 : i + 1], resp, mean, sd)
+        found[q] = value_at(maps, j, score)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def lay_scores(gap, coarse, below):  # type: ignore[no-untyped-def]
+    """Write scores that span a gap's distribution, and the probability below each."""
+    resp, mean, sd = gap
+    lowest, highest = np.inf, -np.inf
+    for k in range(resp.size):
+        if resp[k] > NEGLIGIBLE:
+            lowest = min(lowest, mean[k] - 8.0 * sd[k])
+            highest = max(highest, mean[k] + 8.0 * sd[k])
+    for i in range(COARSE):
+        coarse[i] = lowest + (highest - lowest) * i / (COARSE - 1)
+        below[i] = mixture_cdf(coarse[i], resp, mean, sd)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def first_reaching(values, level):  # type: ignore[no-untyped-def]
+    """Find the first of rising values, but for the very first, that is not below; or the last."""
+    i = 1
+    while i < values.size - 1 and values[i] < level:
+        i += 1
+    return i
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -199,7 +199,7 @@ class MixtureNetwork:
         X = cells.values
         if (there := self._on_device(cells)) is not None:
             found = there.look(cells, responsibilities=responsibilities, denoise=denoise)
-            posterior = Posterior(cells.within(found["mean"]), found["sd"])
+            posterior = Posterior(found["mean"], found["sd"])
             return Inferred(posterior, found["seen"], found.get("resp"))
         mean, sd, seen = np.zeros(X.shape), np.zeros(X.shape), np.empty(len(X))
         resp = np.empty((len(X), sum(self.n_components))) if responsibilities else None
@@ -224,10 +224,12 @@ class MixtureNetwork:
         at = np.asarray(levels, dtype=np.float64)
         if not ((at > 0) & (at < 1)).all():
             raise DataError(f"quantile levels must lie between 0 and 1, got {at.tolist()}")
+        calibration = (at, *self._calibration)
+        if (there := self._on_device(cells)) is not None:
+            return there.quantiles(cells, self._maps, calibration)
         found = np.repeat(cells.values[None], len(at), axis=0)
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            calibration = (at, *self._calibration)
             part, parts = without_noisy(part, parts)
             gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
             gap_kernels.gap_quantiles(*gaps, self._maps, calibration, found[:, rows])

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from skyfill.device import Device, in_batches
 from skyfill.network._array import Array
-from skyfill.network.cells import Cells
+from skyfill.network.cells import Cells, keep_within
 from skyfill.network.mixture import bodies, uncertain_bodies
 from skyfill.network.mixture.device_weighing import (
     Components,
@@ -22,7 +22,7 @@ from skyfill.network.mixture.device_weighing import (
     room_for,
     weigh_rows,
 )
-from skyfill.network.mixture.gap_kernels import NEGLIGIBLE
+from skyfill.network.mixture.gap_kernels import NEGLIGIBLE, quantile_room
 from skyfill.network.mixture.limited_kernels import CELLS
 from skyfill.network.mixture.margin import Constant, Margin
 from skyfill.network.mixture.margin_kernels import Knots, Maps
@@ -32,11 +32,15 @@ from skyfill.network.moments import Moments
 
 # Tables of fewer rows stay on the cores of this machine, and with EM of fewer.
 WORTH_A_GPU, EM_WORTH_A_GPU = 50_000, 100_000
-ROWS_AT_ONCE = 1 << 19
+ROWS_AT_ONCE = 1 << 20
 # Components of less responsibility are left out of expected moments.
 LEAST_SHARE = 1e-9
 # Rows of products that are summed by one matrix product, and tables that threads add to.
 SEGMENT, SPREADS = 1024, 64
+
+
+# Values, lower and upper limits and errors on a device; what is not there has no rows.
+Given: TypeAlias = tuple[Any, ...]
 
 
 class Tables(NamedTuple):
@@ -121,6 +125,25 @@ class DeviceMixture:
             in_batches(device, len(X), max(1, ROWS_AT_ONCE // len(uniform)), work)
         return out
 
+    def quantiles(self, cells: Cells, maps: Maps, calibration: tuple[Array, ...]) -> Array:
+        """Quantiles of every gap, (levels, n, p); see `gap_kernels.find_quantiles`."""
+        device, xp, n_levels = self.device, self.device.xp, len(calibration[0])
+        out = np.repeat(cells.values[None], n_levels, axis=0)
+        known = [tuple(map(device.array, arrays)) for arrays in (maps, calibration)]
+        room = n_levels + quantile_room(len(self.components.log_norms))
+
+        def work(rows: slice) -> None:
+            given = self._load(cells.take(rows))
+            weighed = self._weigh(given)
+            gaps, found = xp.flatnonzero(xp.isnan(given[0])), device.array(out[:, rows])
+            pairs = (*self._complete(weighed), weighed.cells[1:], *known)
+            device.run(bodies.find_gap_quantiles, len(gaps), gaps, *pairs, found, room=room)
+            out[:, rows] = device.host(self._within(given, found))
+
+        with device.alone():
+            in_batches(device, len(cells), ROWS_AT_ONCE, work)
+        return out
+
     def _gather(
         self, cells: Cells, responsibilities: bool, *, denoise: bool | None
     ) -> dict[str, Array]:
@@ -137,7 +160,7 @@ class DeviceMixture:
             weighed = self._weigh(given)
             made = {"loglik": weighed.loglik, "seen": weighed.seen, "resp": weighed.resp}
             if denoise is not None:
-                made["mean"], made["sd"] = self._fill(given[0], weighed, denoise)
+                made["mean"], made["sd"] = self._fill(given, weighed, denoise)
             for name, out in found.items():
                 self.device.host(made[name].astype(np.float64, copy=False), out[rows])
 
@@ -145,7 +168,7 @@ class DeviceMixture:
             in_batches(self.device, n, ROWS_AT_ONCE, work)
         return found
 
-    def _load(self, cells: Cells) -> tuple[Any, ...]:
+    def _load(self, cells: Cells) -> Given:
         """Copy values, limits and errors to the device; what is not there has no rows."""
         beside = (cells.lower, cells.upper, cells.errors)
         nothing = np.empty((0, cells.values.shape[1]))
@@ -153,7 +176,7 @@ class DeviceMixture:
             self.device.array(nothing if a is None else a) for a in (cells.values, *beside)
         )
 
-    def _weigh(self, given: tuple[Any, ...]) -> Weighed:
+    def _weigh(self, given: Given) -> Weighed:
         device, maps, (n, p) = self.device, self.tables[:4], given[0].shape
         is_plain = not any(map(len, given[1:]))
         Z = device.empty((n, p), self.components.dtype)
@@ -167,27 +190,30 @@ class DeviceMixture:
     def _complete(self, weighed: Weighed) -> tuple[Any, ...]:
         """Find what the components that matter say of what is lost; see `bodies.fill_gap`."""
         device, components, xp = self.device, self.components, self.device.xp
-        matter = weighed.resp > NEGLIGIBLE
-        pairs = xp.flatnonzero(matter)
-        first = device.empty(len(matter) + 1, np.int64, 0)
-        first[1:] = matter.sum(axis=1).cumsum()
+        n, c = weighed.resp.shape
+        pairs = xp.flatnonzero(weighed.resp > NEGLIGIBLE)
+        first = xp.searchsorted(pairs, c * xp.arange(n + 1))
         p, dtype = weighed.cells[0].shape[1], components.dtype
         mean, sd = (device.empty((p, len(pairs)), dtype) for _ in range(2))
         given = (pairs, *weighed[:3], components.known, mean, sd)
         device.run(bodies.complete, len(pairs), *given, room=room_for(p), dtype=dtype)
         return first, weighed.resp.ravel()[pairs], mean, sd
 
-    def _fill(self, X: Any, weighed: Weighed, denoise: bool) -> tuple[Any, Any]:
+    def _fill(self, given: Given, weighed: Weighed, denoise: bool) -> tuple[Any, Any]:
         """Fill the gaps of some rows, and with `denoise` undo errors."""
-        device, xp, windows = self.device, self.device.xp, weighed.cells[1:]
+        device, xp, windows, X = self.device, self.device.xp, weighed.cells[1:], given[0]
         lost = xp.isnan(X)
         if denoise and len(windows[2]):
             lost |= windows[2] > 0
         gaps, out, spread = xp.flatnonzero(lost), X.copy(), device.empty(X.shape, fill=0)
         room = weighed.resp.shape[1] + CELLS if len(windows[0]) else 1
-        given = (gaps, *self._complete(weighed), windows, *self.tables[4:], out, spread)
-        device.run(bodies.fill_gap, len(gaps), *given, room=room)
-        return out, spread
+        pairs = (gaps, *self._complete(weighed), windows)
+        device.run(bodies.fill_gap, len(gaps), *pairs, *self.tables[4:], out, spread, room=room)
+        return self._within(given, out), spread
+
+    def _within(self, given: Given, filled: Any) -> Any:
+        """Keep filled values from contradicting hard limits."""
+        return keep_within(self.device.xp, tuple(a if len(a) else None for a in given), filled)
 
 
 def load_scores(device: Device, scores: Cells) -> tuple[Any, ...]:
@@ -226,7 +252,8 @@ def _expect(device: Device, cells: tuple[Any, ...], components: Components) -> t
     """Log-likelihood, sums of products and of covariances, expected gaps of some rows."""
     xp, p, c = device.xp, cells[0].shape[1], len(components.log_norms)
     weighed = weigh_rows(device, cells, components)
-    matter = xp.ascontiguousarray((weighed.resp > LEAST_SHARE).T)
+    least = NEGLIGIBLE if len(cells[3]) else LEAST_SHARE  # as on the processor
+    matter = xp.ascontiguousarray((weighed.resp > least).T)
     pairs = xp.flatnonzero(matter)
     # The rows of each component fill segments of their own.
     counts = device.host(matter.sum(axis=1)).astype(np.int64)
