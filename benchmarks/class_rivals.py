@@ -110,8 +110,35 @@ def filled(imputer):
     return FilledClassifier(imputer(), forest())
 
 
+class Limited(ClassifierMixin, BaseEstimator):
+    """skyfill on a table whose last columns are limits of some of the others, as magnitudes have.
+
+    The limited columns are those just before them.
+    """
+
+    def __init__(self, n_limited=6, random_state=None):
+        self.n_limited, self.random_state = n_limited, random_state
+
+    def fit(self, X, y):
+        values, lower = self._split(X)
+        self.model_ = CatalogClassifier(random_state=self.random_state)
+        self.model_.fit(values, y, lower=lower)
+        self.classes_ = self.model_.classes_
+        return self
+
+    def predict_proba(self, X):
+        values, lower = self._split(X)
+        return self.model_.predict_proba(values, lower=lower)
+
+    def _split(self, X):
+        values, limits = X[:, : -self.n_limited], X[:, -self.n_limited :]
+        nothing = np.full((len(X), values.shape[1] - self.n_limited), np.nan)
+        return values, np.hstack([nothing, limits])
+
+
 METHODS = {
     "skyfill": CatalogClassifier,
+    "skylimits": Limited,
     "skyforest": partial(CatalogClassifier, "forest"),
     "skyboosting": partial(CatalogClassifier, "boosting"),
     "paper": partial(CatalogClassifier, "paper"),
@@ -128,6 +155,7 @@ METHODS = {
 }
 TITLES = {
     "skyfill": "skyfill",
+    "skylimits": "skyfill, limits recognized",
     "skyforest": "skyfill, forest only",
     "skyboosting": "skyfill, boosting only",
     "paper": "skyfill, plain forest on filled values",

@@ -17,6 +17,9 @@ from skyfill.evaluate import hide_blocks, hide_cells
 from skyfill.sky import MatchRules, join
 from survey_tables import chandra, eros, macho
 
+# Bands in which a value without an error is a limit, as in 2MASS and AllWISE.
+CHANDRA_LIMITED = ("Jmag", "Hmag", "Kmag", "W1mag", "W2mag", "W3mag")
+
 
 class ClassTable(NamedTuple):
     """Numbers, labels, and groups of rows or columns that are looked at by themselves."""
@@ -51,6 +54,23 @@ def chandra_gaps(repeat):
     table, source = chandra(), load_chandra()
     y = labels(source, "Class")[~np.isnan(source.numbers(*table.names)).all(axis=1)]
     return ClassTable(table.title, table.X, y, table.names, 5, {})
+
+
+def chandra_limits(known, repeat):
+    """A magnitude without an error is a limit: a gap, and with `known` a limit in columns behind.
+
+    Methods that know limits take them from there (`Limited` of class_rivals.py).
+    """
+    table, source = chandra_gaps(repeat), load_chandra()
+    places = [j for j, name in enumerate(table.names) if name in CHANDRA_LIMITED]
+    some = ~np.isnan(source.numbers(*table.names)).all(axis=1)
+    errors = source.numbers(*(f"e_{table.names[j]}" for j in places))[some]
+    X, limits = table.X.copy(), np.full(errors.shape, np.nan)
+    for at, j in enumerate(places):
+        is_limit = ~np.isnan(X[:, j]) & np.isnan(errors[:, at])
+        limits[is_limit, at], X[is_limit, j] = X[is_limit, j], np.nan
+    title = f"{table.title}, limits {'recognized' if known else 'as gaps'}"
+    return table._replace(title=title, X=np.hstack([X, limits]) if known else X)
 
 
 def eros_both(with_macho, repeat):
@@ -94,6 +114,8 @@ TABLES = {
     "macho40": partial(macho_cells, 0.4),
     "machoblocks": macho_blocks,
     "chandra": chandra_gaps,
+    "chandralimits": partial(chandra_limits, True),
+    "chandrablank": partial(chandra_limits, False),
     "eros": partial(eros_both, True),
     "erosalone": partial(eros_both, False),
     "field": field,

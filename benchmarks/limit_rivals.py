@@ -124,10 +124,19 @@ def deconvolved(fit, table, seed):
     gaps = np.isnan(table.X)
     Z = np.where(gaps, 0.0, (table.X - mean) / sd)
     noise = np.where(gaps, NO_VALUE, table.errors / sd) ** 2
-    mixtures = [fit(Z, noise, k, seed) for k in N_COMPONENTS]
+    mixtures = [found for k in N_COMPONENTS if (found := attempt(fit, Z, noise, k, seed))]
     best = min(mixtures, key=lambda mixture: bic(Z, noise, mixture))
     found = Mixture(*best).posterior(Z, noise, np.random.default_rng(seed))
     return Filled(mean + sd * found.mean, mean + sd * found.quantiles)
+
+
+def attempt(fit, Z, noise, n_components, seed):
+    """A mixture; None where a component became singular."""
+    try:
+        return fit(Z, noise, n_components, seed)
+    except np.linalg.LinAlgError as error:
+        print(f"{fit.__name__}, {n_components} components: {error}", flush=True)
+        return None
 
 
 def xdgmm(Z, noise, n_components, seed):
@@ -154,7 +163,7 @@ def pygmmis(Z, noise, n_components, seed):
     covar = noise[:, :, None] * np.eye(Z.shape[1])
     rng = np.random.RandomState(seed)  # noqa: NPY002
     start = "minmax" if (noise >= NO_VALUE**2).any() else "kmeans"
-    package.fit(model, Z, covar=covar, init_method=start, w=0.01, tol=1e-6, rng=rng)
+    package.fit(model, Z, covar=covar, init_method=start, w=0.01, rng=rng)
     return model.amp.copy(), model.mean.copy(), model.covar.copy()
 
 

@@ -3,6 +3,9 @@
 import os
 import socket
 
+# Each worker has a core: threads of BLAS and OpenMP would take those of the others.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 

@@ -204,7 +204,7 @@ def test_class_weights_favor_rare_classes():
         ),
         ({"n_trees": 0}, "n_trees must be at least 1"),
         ({"n_folds": 1}, "n_folds must be at least 2"),
-        ({"prior": "guess"}, 'prior must be shares, "estimate" or None'),
+        ({"prior": "guess"}, 'prior must be shares, "estimate", "field" or None'),
         ({"prior": {"LPV": 1.0}}, "no share for QSO, RRL; the classes are LPV, QSO, RRL"),
         ({"prior": [0.5, 0.5, -1]}, "give a positive share for each of LPV, QSO, RRL"),
         ({"class_weight": "heavy"}, "class_weight must be"),

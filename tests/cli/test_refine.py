@@ -1,6 +1,7 @@
 """`skyfill train --refine`: forests in the model file, used wherever gaps are filled."""
 
 import json
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -71,6 +72,14 @@ def test_parts_of_a_table_are_filled_as_the_table(folder):
     X = read_table(folder / "stars.parquet").numbers(*NAMES)
     parts = [model.filler.posterior(X[a : a + 97]).mean for a in range(0, len(X), 97)]
     assert_allclose(np.vstack(parts), model.filler.posterior(X).mean, rtol=1e-9)
+
+
+def test_a_copy_on_a_worker_fills_alike(folder):
+    model = load_model(folder / "m.skyfill")
+    X = read_table(folder / "stars.parquet").numbers(*NAMES)[:20]
+    found = model.filler.quantiles(X, [0.1, 0.9])
+    copy = pickle.loads(pickle.dumps(model))  # noqa: S301 - what Dask sends
+    assert_array_equal(copy.filler.quantiles(X, [0.1, 0.9]), found)
 
 
 def test_the_file_keeps_the_forests(folder, tmp_path):

@@ -358,6 +358,7 @@ def test_errors_can_be_named_in_the_shell(tmp_path):
         ("t.dat", "1 17.5 16.1\n2 18.0 nan\n", ("--names", "id,V,I")),
         ("t.csv", "1,17.5,16.1\n2,18.0,\n", ("--names", "id,V,I")),
         ("t.dat", "1!17.5!16.1\n2!18.0!\n", ("--names", "id,V,I", "--delimiter", "!")),
+        ("t.csv", "a,17.5,16.1\nb,18.0,\n", ("--no-header", "--names", "id,V,I")),
         ("t.dat", "id!V!I\n1!17.5!16.1\n2!18.0!\n", ("--delimiter", "!")),
     ],
 )
@@ -407,6 +408,11 @@ def test_a_row_is_not_taken_for_names(tmp_path):
     (tmp_path / "t.csv").write_text("a,17.5,16.1\nb,18.0,16.5\n")
     (warning,) = said(run("inspect", tmp_path / "t.csv", "--json"))["warned"]
     assert "t.csv: the first line is taken for names of columns (a, 17.5, 16.1); if it" in warning
+    for name, blank in (("t.csv", ","), ("t.dat", " ")):
+        (tmp_path / name).write_text("a,17.5,16.1\nb,18.0,16.5\n".replace(",", blank))
+        found = json.loads(run("inspect", tmp_path / name, "--no-header", "--json").stdout)
+        assert found["rows"] == 2
+        assert [c["name"] for c in found["columns"]] == ["col1", "col2", "col3"]
     (tmp_path / "t.csv").write_text("0,1,2\n5,17.5,16.1\n")
     assert json.loads(run("inspect", tmp_path / "t.csv", "--json").stdout)["rows"] == 1
 
@@ -450,3 +456,67 @@ def test_train_warns_of_a_table_with_few_rows(tmp_path):
     words = ("--features", "G,J", *QUICK, "-o", tmp_path / "m.skyfill")
     done = run("train", tmp_path / "few.parquet", *words)
     assert "warning: the table has 25 rows; with fewer than 40 intervals are rough" in done.stderr
+
+
+def test_errors_beside_features_are_listed_and_used_if_declared(tmp_path):
+    columns = {**magnitudes(60), "e_J": np.full(60, 0.3)}
+    write_table(Table.from_columns(columns), tmp_path / "t.parquet")
+    words = ("train", tmp_path / "t.parquet", "--features", "G,J", *QUICK, "--json")
+    done = run(*words, "-o", tmp_path / "m.skyfill")
+    assert said(done)["guessed"] == ["e_J: error of J, not used (--role e_J=error:J uses it)"]
+    assert json.loads(done.stdout)["cells"] is None
+    done = run(*words, "--role", "e_J=error:J", "-o", tmp_path / "m.skyfill")
+    assert said(done)["guessed"] == []
+    assert said(done)["declared"] == ["e_J: role error, of J"]
+    assert json.loads(done.stdout)["cells"]["with_errors"] == 60
+
+
+COMMANDS = {
+    "inspect": "inspect s.parquet",
+    "match": "match s.parquet t.parquet -o o.parquet",
+    "features": "features lc.parquet --set mean -o o.parquet",
+    "train": "train s.parquet --features a,b --components 1 --fits 1 -o o.skyfill",
+    "evaluate": "evaluate s.parquet --columns a,b --methods mean --rates 10 --repeats 1",
+    "impute": "impute m.skyfill s.parquet -o o.parquet",
+    "classify": "classify m.skyfill t.parquet -o o.parquet",
+    "next": "next m.skyfill t.parquet -o o.parquet",
+    "candidates": "candidates c.parquet --class QSO --compare t.parquet -o o.parquet",
+    "report": "report m.skyfill t.parquet -o o.html",
+    "publish": "publish s.parquet -o o.parquet",
+    "show": "show m.skyfill",
+    "data": "data list",
+}
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory):
+    """Small files for every command."""
+    folder = tmp_path_factory.mktemp("shelf")
+    rng = np.random.default_rng(0)
+    columns = labelled(60)
+    place = {"ra": rng.uniform(80, 90, 60), "dec": rng.uniform(-70, -60, 60)}
+    columns["b"][::6] = np.nan
+    write_table(Table.from_columns({**place, **columns}), folder / "s.parquet")
+    del columns["class"]
+    write_table(Table.from_columns({**place, **columns}), folder / "t.parquet")
+    curve = {"id": ["x"] * 20, "mjd": np.arange(20.0), "mag": rng.normal(17, 0.1, 20)}
+    write_table(Table.from_columns(curve), folder / "lc.parquet")
+    run("train", folder / "s.parquet", "--features", "a,b,c", *SMALL, "-o", folder / "m.skyfill")
+    run("classify", folder / "m.skyfill", folder / "t.parquet", "-o", folder / "c.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_of_each_command_lists_what_was_said_of_the_input(shelf, monkeypatch, command):
+    monkeypatch.chdir(shelf)
+    found = said(run(*COMMANDS[command].split(), "--json"))
+    assert list(found) == ["guessed", "declared", "converted", "warned"]
+    guesses = {
+        "inspect": "ra: position",
+        "match": "t: position ra, dec (no unit: degrees)",
+        "features": "time: mjd (days)",
+        "candidates": "t: compared by name",
+        "report": "position ra, dec (no unit: degrees)",
+        "publish": "ra: Right ascension",
+    }
+    assert guesses.get(command, "") in ["", *found["guessed"]]

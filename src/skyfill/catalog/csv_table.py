@@ -227,11 +227,8 @@ def infer_types(batches: Iterable[pa.RecordBatch], kinds: Sequence[set[str]]) ->
             seen = _seen(cells)
             empty[k] = empty[k] and len(seen) == 0
             fitting[k] = {name for name in fitting[k] if _FITS[name](seen)}
-    return [pa.float64() if empty[k] else _narrowest(fitting[k]) for k in range(len(kinds))]
-
-
-def _narrowest(fitting: set[str]) -> pa.DataType:
-    return next(kind for name, kind in _TYPES.items() if name in fitting)
+    narrowest = [next(kind for name, kind in _TYPES.items() if name in fits) for fits in fitting]
+    return [pa.float64() if empty[k] else narrowest[k] for k in range(len(kinds))]
 
 
 def _seen(cells: pa.Array) -> pa.Array:

@@ -71,11 +71,15 @@ class TextHeader:
 
 
 def read_header(
-    stream: IO[bytes], delimiter: str | None = None, names: Sequence[str] = ()
+    stream: IO[bytes],
+    delimiter: str | None = None,
+    names: Sequence[str] = (),
+    no_header: bool = False,
 ) -> TextHeader:
     """Read comment lines and column names; rows follow at line `n_lines`.
 
-    The separator is found where none is given. A file whose names are given has no line of names.
+    The separator is found where none is given. A file whose names are given has no line of names,
+    and neither has one that is said to have no header.
     """
     lines = io.TextIOWrapper(stream, "utf-8-sig", newline=None)
     comments: list[str] = []
@@ -85,7 +89,7 @@ def read_header(
         line = read_line(lines)
     if any(c.startswith(ECSV_MAGIC.decode()) for c in comments[:1]):
         return _ecsv_header(comments, line)
-    return _plain_header(comments, line, delimiter, names)
+    return _plain_header(comments, line, delimiter, names, no_header=no_header)
 
 
 def header_lines(schema: pa.Schema) -> bytes:
@@ -143,7 +147,12 @@ def _column_entry(column: pa.Field) -> dict[str, Any]:
 
 
 def _plain_header(
-    comments: Sequence[str], first: str, delimiter: str | None, given: Sequence[str]
+    comments: Sequence[str],
+    first: str,
+    delimiter: str | None,
+    given: Sequence[str],
+    *,
+    no_header: bool,
 ) -> TextHeader:
     """Take the names from the first line that is not a comment, or from the comment above."""
     n_lines = len(comments) + 1
@@ -158,9 +167,9 @@ def _plain_header(
         return TextHeader(tuple(given), n_lines - 1, delimiter)
     above = _cells(comments[-1].lstrip("# "), delimiter) if comments else []
     has_number = any(name.lstrip("+-").replace(".", "", 1).isdigit() for name in names)
-    if len(above) == len(names) > 1 and has_number:
+    if len(above) == len(names) > 1 and has_number and not no_header:
         names, n_lines = above, n_lines - 1
-    elif _are_values(names):
+    elif no_header or _are_values(names):
         names, n_lines = [f"col{i}" for i in range(1, len(names) + 1)], n_lines - 1
     _check_columns(len(names))
     if not names:
@@ -213,7 +222,7 @@ def warn_of_numbers(path: object, names: Sequence[str]) -> None:
         listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         warnings.warn(
             f"{path}: the first line is taken for names of columns ({listed}); if it is a row, "
-            "name the columns (--names NAME,...)",
+            "name the columns (--names NAME,..., or names in a file for --schema)",
             HeaderWarning,
             stacklevel=3,
         )

@@ -61,11 +61,13 @@ class Rule:
 class Layout(NamedTuple):
     """How a plain text file is written.
 
-    `delimiter` separates its cells; `names` are those of its columns, where no line has them.
+    `delimiter` separates its cells; `names` are those of its columns, where no line has them; with
+    `no_header` and without names, the columns are called col1, col2, ...
     """
 
     delimiter: str | None = None
     names: tuple[str, ...] = ()
+    no_header: bool = False
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,8 @@ class Schema:
             name, equals, word = option.rpartition("=")
             if not (equals and name and word):
                 raise CatalogError(f"option {option!r} is not of the form COLUMN=VALUE")
-            facts: dict[str, Any] = {key: _sentinel_list(word) if key == "sentinels" else word}
+            parts = [_sentinel(part) for part in word.split(",")]
+            facts: dict[str, Any] = {key: parts if key == "sentinels" else word}
             if key == "role" and ":" in word:  # error:J, limit:J
                 facts = dict(zip(("role", "of"), word.split(":", 1), strict=True))
             rules.append(_rule((name,), facts, f"column {name!r}", is_column=True))
@@ -145,7 +148,8 @@ class Schema:
 
     def __add__(self, other: "Schema") -> "Schema":
         delimiter = other.layout.delimiter or self.layout.delimiter
-        layout = Layout(delimiter, other.layout.names or self.layout.names)
+        names = other.layout.names or self.layout.names
+        layout = Layout(delimiter, names, other.layout.no_header or self.layout.no_header)
         return Schema(self.rules + other.rules, layout)
 
     def facts(self, name: str) -> dict[str, Any]:
@@ -299,10 +303,6 @@ def _patterns(found: Any, place: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _are_cells(values: Any) -> bool:
-    return all(isinstance(value, str | int | float) for value in values)
-
-
 def _rule(
     patterns: tuple[str, ...], facts: Mapping[str, Any], place: str, *, is_column: bool = False
 ) -> Rule:
@@ -312,7 +312,7 @@ def _rule(
         expected, words = _KINDS.get(key, (str, "text"))
         if not isinstance(value, expected):
             raise CatalogError(f"{place} in the schema: {key} must be {words}, not {value!r}")
-        if key == "sentinels" and not _are_cells(value):
+        if key == "sentinels" and not all(isinstance(v, str | int | float) for v in value):
             raise CatalogError(
                 f"{place} in the schema: sentinels must be numbers or words, not {value!r}"
             )
@@ -322,10 +322,6 @@ def _rule(
     if "role" in facts:
         facts = {**facts, "role": as_role(facts["role"])}
     return Rule(patterns, facts, is_column)
-
-
-def _sentinel_list(text: str) -> list[Sentinel]:
-    return [_sentinel(part) for part in text.split(",")]
 
 
 def _sentinel(text: str) -> Sentinel:

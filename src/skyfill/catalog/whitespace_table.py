@@ -38,8 +38,9 @@ def scan(
     check_limit("columns", n_columns, f"the table has {n_columns} columns", CatalogError)
     longest = max(map(len, text[:_START].split()), default=0)
     check_limit("word-bytes", longest, f"a word has {longest} letters", CatalogError)
-    given = list((rules or Schema()).layout.names)
-    layout = "no_header" if given else _layout(text)
+    told = (rules or Schema()).layout
+    given = list(told.names)
+    layout = "no_header" if given or told.no_header else _layout(text)
     lines = (text if layout in ("cds", "ipac") else text.replace("\t", " ")).splitlines()
     if layout == "commented_header":
         lines = _one_comment(lines)

@@ -100,6 +100,8 @@ class Fitted(NamedTuple):
     out_of_fold: Array
 
 
+# Fits to calibrate with have a few parameters each: threads of BLAS would only wait for another.
+@one_blas_thread()
 def fit_scorer(
     network: MixtureNetwork,
     X: Array | Cells,

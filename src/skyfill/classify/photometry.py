@@ -209,7 +209,10 @@ def _learn(values: Array, rows: Rows, seed: int) -> _Density:
     counts = np.bincount(_patterns(rows), minlength=1 << rows.shape[1]) + 0.5
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a mixture that has not settled is good enough here
-        learned = learn_mixture(values, margins=False, gaps="informative", n_fits=FITS, rng=seed)
+        # Densities alone are used: no levels of quantiles are needed.
+        learned = learn_mixture(
+            values, margins=False, gaps="informative", calibrate=False, n_fits=FITS, rng=seed
+        )
     return _Density(learned.network, np.log(counts / counts.sum()))
 
 

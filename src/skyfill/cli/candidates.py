@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options
-from skyfill.cli.checks import mention_training
+from skyfill.cli.checks import mention_position, mention_training
 from skyfill.cli.expected_purity import SHOWN, Expectation, takes_purity, words_of
 from skyfill.cli.survey_options import named_values
-from skyfill.cli.terminal import echo, note, write_json
+from skyfill.cli.terminal import GUESSED, echo, mention, note, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.report.candidates import Candidates, Selection
     from skyfill.report.published_lists import ListReport, Search
     from skyfill.report.purity import ExpectedList
+    from skyfill.sky import PositionColumns
 
 RESULTS = "results"
 
@@ -187,10 +188,23 @@ def _search(results: Table, given: Mapping[str, Any], path: Path) -> Search:
         how: dict[str, Any] = {"position": where.get(RESULTS), "prefix": given["prefix"]}
         search = Search(published, given["name"], given["radius"], **how)
         search.add(results)
+        if key is None:
+            _mention_positions(results, table, name, where)
+        elif not given["key"]:
+            mention(GUESSED, f"{name}: compared by {key}")
     except CatalogError as error:
         both = f"{path} with {given['results']}"
         raise CatalogError(f"{both}: they share no identifier, and {error}") from None
     return search
+
+
+def _mention_positions(
+    results: Table, table: Table, name: str, where: Mapping[str, PositionColumns]
+) -> None:
+    """List the positions that are guessed, where a list is compared by position."""
+    for owner, each in ((RESULTS, results), (name, table)):
+        if owner not in where:
+            mention_position(each, f"{owner}: ")
 
 
 def _list_name(path: Path) -> str:

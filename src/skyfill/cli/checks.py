@@ -24,6 +24,30 @@ def mention_rules(rules: Schema, names: Iterable[str], place: str = "") -> None:
         mention(DECLARED, f"{place}{name}: {fact_words(facts)}")
 
 
+def mention_position(table: Table, place: str = "") -> None:
+    """List the columns that positions are found in, unless their roles state it.
+
+    `place` is put before them. CatalogError where there are none, or several.
+    """
+    from skyfill.catalog import Role
+    from skyfill.sky import find_position_columns
+
+    columns = find_position_columns(table)
+    infos = {name: table.info(name) for name in (*columns.ra, *columns.dec)}
+    if any(info.role is not Role.POSITION for info in infos.values()):
+        unit = _unit_words(table, columns.ra)
+        mention(GUESSED, f"{place}position {', '.join(infos)}{unit}")
+
+
+def _unit_words(table: Table, ra: Sequence[str]) -> str:
+    """Say which unit numbers without one are taken to have, as `read_positions` does."""
+    from skyfill.sky.angles import is_text
+
+    if len(ra) > 1 or table.info(ra[0]).unit or is_text(table.column(ra[0])):
+        return ""
+    return f" (no unit: {'radians' if ra[0].lower().endswith('rad') else 'degrees'})"
+
+
 def mention_training(model: Model, rules: Schema, names: Iterable[str]) -> Model:
     """List what holds for a table: what was declared in training, and what takes its place.
 
@@ -64,6 +88,7 @@ def check_training(table: Table, names: Sequence[str], rules: Schema) -> None:
     for name, suspects in find_undeclared(table, names, rules).items():
         _warn_of_suspects(name, suspects)
     _warn_of_flags(table, names, rules)
+    _mention_companions(table, names)
 
 
 def check_repeats(table: Table, names: Sequence[str], column: str | None) -> Groups:
@@ -152,6 +177,16 @@ def _mention_units(model: Model, table: Table) -> None:
             mention(CONVERTED, f"{feature.name}: {own} to {feature.unit}, the unit of the model")
         elif feature.unit and not own:
             mention(GUESSED, f"{feature.name}: in {feature.unit}, the unit of the model")
+
+
+def _mention_companions(table: Table, names: Sequence[str]) -> None:
+    """List columns that seem to hold errors and limits of features, and are not used as such."""
+    from skyfill.catalog import Role, guess_roles
+
+    for name, guess in guess_roles(table.arrow.schema).items():
+        if guess.role in (Role.ERROR, Role.LIMIT) and guess.of in names and name not in names:
+            how = f"{name}={guess.role}:{guess.of}"
+            mention(GUESSED, f"{name}: {guess.role} of {guess.of}, not used (--role {how} uses it)")
 
 
 def _warn_of_flags(table: Table, names: Sequence[str], rules: Schema) -> None:

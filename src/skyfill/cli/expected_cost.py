@@ -24,6 +24,8 @@ LARGE_STEPS, STEP_SHARE = 30, 0.03
 LARGE_ROWS = 2_000_000
 # Seconds of a method for a thousand rows of eight features, training and use together.
 ROWS, FEATURES = 1000, 8
+# Below this share of that size the time hardly depends on the table.
+LEAST_SIZE = 0.25
 FILLING = {
     "mean": 0.01,
     "mixture": 0.5,
@@ -144,5 +146,5 @@ def expect_methods(
     >>> expect_methods(FILLING, ["mixture"], 2000, 16)
     {'mixture': 2.0}
     """
-    size = n_rows / ROWS * n_features / FEATURES
+    size = max(n_rows / ROWS * n_features / FEATURES, LEAST_SIZE)
     return {name: max(table.get(name, 1.0) * size, 1e-3) for name in methods}

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import echo, note, stages, write_json
+from skyfill.cli.checks import mention_rules
+from skyfill.cli.terminal import GUESSED, echo, note, said_of_input, stages, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog.column_report import ColumnReport
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @shared.schema_file
-@click.option("--role", "roles", multiple=True, metavar="COLUMN=ROLE", help="Set a role.")
+@shared.roles
 @click.option("--unit", "units", multiple=True, metavar="COLUMN=UNIT", help="Set a unit.")
 @click.option(
     "--sentinel",
@@ -52,7 +53,10 @@ def command(file: Path, schema: Path | None, as_json: bool, **given: Any) -> Non
     rules += Schema.from_options(**facts, text=shared.words_of(given["text"]))
     with stages(f"reading {file}"):
         found = inspect_file(file, rules + shared.layout_of(given))
+    mention_rules(rules, [column.name for column in found.columns])
     if as_json:
+        # Those that only look at the table see them there, with a question mark.
+        said_of_input()[GUESSED] += [f"{c.name}: {_role(c)[:-1]}" for c in found.columns if c.guess]
         write_json(found.to_dict())
     else:
         _show(found)

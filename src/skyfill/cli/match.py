@@ -212,15 +212,12 @@ def _report(reports: "Sequence[MatchReport]", *, as_json: bool) -> None:
 
 
 def _line(report: "MatchReport") -> str:
+    how = f"{report.radius_arcsec:g} arcsec" if report.key is None else f"by {report.key}"
     counts = (
-        f"{report.name} ({_how(report)}): {report.matched} matched "
+        f"{report.name} ({how}): {report.matched} matched "
         f"({report.ambiguous} ambiguous), {report.unmatched} unmatched ({report.taken} taken), "
         f"{report.uncovered} uncovered, {report.unplaced} without position"
     )
     offset = f"; offset removed: {report.offset}" if report.offset else ""
     chance = f"; expected chance matches: {report.chance}" if report.chance else ""
     return counts + offset + chance
-
-
-def _how(report: "MatchReport") -> str:
-    return f"{report.radius_arcsec:g} arcsec" if report.key is None else f"by {report.key}"

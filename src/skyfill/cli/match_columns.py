@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skyfill.cli.checks import mention_rules
+from skyfill.cli.checks import mention_position, mention_rules
 from skyfill.cli.survey_options import named_values
 from skyfill.cli.terminal import DECLARED, GUESSED, mention
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
-    from skyfill.catalog import Schema, Table
-    from skyfill.sky import PositionColumns, Survey
+    from skyfill.catalog import Schema
+    from skyfill.sky import Survey
 
 # In place of a depth: that of the catalogue nearby.
 EDGE = "edge"
@@ -101,30 +101,14 @@ def mention_columns(base: Survey, surveys: Sequence[Survey], rules: Mapping[str,
 
 
 def _mention_position(survey: Survey) -> None:
-    from skyfill.catalog import Role
     from skyfill.catalog.file_io import naming
-    from skyfill.sky import find_position_columns
     from skyfill.sky.motion import motion_columns
 
     if survey.position is None:
         with naming(survey.name):
-            columns = find_position_columns(survey.table)
-        infos = {name: survey.table.info(name) for name in (*columns.ra, *columns.dec)}
-        if any(info.role is not Role.POSITION for info in infos.values()):
-            unit = _unit_words(survey.table, columns)
-            mention(GUESSED, f"{survey.name}: position {', '.join(infos)}{unit}")
+            mention_position(survey.table, f"{survey.name}: ")
     if moving := motion_columns(survey.table):
         mention(GUESSED, f"{survey.name}: proper motion {', '.join(moving)}")
-
-
-def _unit_words(table: Table, columns: PositionColumns) -> str:
-    """Say which unit numbers without one are taken to have, as `read_positions` does."""
-    from skyfill.sky.angles import is_text
-
-    first = columns.ra[0]
-    if len(columns.ra) > 1 or table.info(first).unit or is_text(table.column(first)):
-        return ""
-    return f" (no unit: {'radians' if first.lower().endswith('rad') else 'degrees'})"
 
 
 def mention_errors(surveys: Iterable[Survey]) -> None:

@@ -100,6 +100,13 @@ def _one_character(context: Any, parameter: Any, value: str | None) -> str | Non
 
 
 schema_file = click.option("--schema", type=FILE, help="TOML file with roles, units and sentinels.")
+roles = click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    metavar="COLUMN=ROLE[:OF]",
+    help="Set a role, such as e_J=error:J; may be repeated.",
+)
 layout = stacked(
     click.option(
         "--delimiter",
@@ -109,6 +116,11 @@ layout = stacked(
     ),
     click.option(
         "--names", metavar="NAME,...", help="Columns of a text file without a line of names."
+    ),
+    click.option(
+        "--no-header",
+        is_flag=True,
+        help="A text file has no line of names: without --names, its columns are col1, col2, ...",
     ),
 )
 
@@ -121,15 +133,16 @@ def schema() -> Option[Any]:
         metavar="LINE",
         help="A line as in that file, such as columns.J.sentinels=[-99]; may be repeated.",
     )
-    return stacked(schema_file, lines, layout)
+    return stacked(schema_file, lines, roles, layout)
 
 
 def layout_of(options: Mapping[str, Any]) -> Schema:
-    """Give what --delimiter and --names say about a text file."""
+    """Give what --delimiter, --names and --no-header say about a text file."""
     from skyfill.catalog import Schema
     from skyfill.catalog.schema import Layout
 
-    return Schema((), Layout(options["delimiter"], words_of(options["names"])))
+    names = words_of(options["names"])
+    return Schema((), Layout(options["delimiter"], names, options["no_header"]))
 
 
 def text() -> Option[Any]:
@@ -145,12 +158,13 @@ def prefix(
 
 
 def rules_of(options: Mapping[str, Any]) -> Schema:
-    """Give what --schema and --text declare about the columns."""
+    """Give what --schema, --declare, --role and --text declare about the columns."""
     from skyfill.catalog import Schema, read_schema
 
     declared = read_schema(options["schema"]) if options["schema"] else Schema()
     declared += Schema.from_toml("\n".join(options["declare"])) + layout_of(options)
-    return declared + Schema.from_options(text=words_of(options.get("text")))
+    words = words_of(options.get("text"))
+    return declared + Schema.from_options(roles=options["roles"], text=words)
 
 
 def check_text(options: Mapping[str, Any], names: Sequence[str]) -> None:

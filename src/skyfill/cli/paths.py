@@ -29,7 +29,8 @@ def check_paths(context: click.Context) -> None:
     """Refuse a command that would write what it reads, or where nothing can be written."""
     config = context.meta.get(_CONFIG)
     reads = [*_reads(context.params), *([config] if config else [])]
-    check_outputs(_writes(context.params), reads, in_folders=_writes_folder(context))
+    writes = [path for name in _OUTPUTS for path in paths_of(context.params.get(name))]
+    check_outputs(writes, reads, in_folders=_writes_folder(context))
 
 
 def check_outputs(writes: list[Path], reads: list[Path], *, in_folders: bool = False) -> None:
@@ -65,10 +66,6 @@ def paths_of(value: Any) -> Iterator[Path]:
             yield each
         elif isinstance(each, str) and each.startswith(HATS):
             yield Path(each.removeprefix(HATS))
-
-
-def _writes(params: Mapping[str, Any]) -> list[Path]:
-    return [path for name in _OUTPUTS for path in paths_of(params.get(name))]
 
 
 def _reads(params: Mapping[str, Any]) -> Iterator[Path]:

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import mention_training
-from skyfill.cli.terminal import note, write_json
+from skyfill.cli.checks import mention_position, mention_training
+from skyfill.cli.terminal import note, warn, write_json
 
 
 @click.command(
@@ -83,6 +83,8 @@ def command(context: click.Context, /, **options: Any) -> None:
             ),
             position=PositionColumns.parse(options["position"]) if options["position"] else None,
         )
+        if not options["position"]:
+            _mention_position(results.table)
     given = (options["model"], options["results"], *options["evaluations"])
     inputs = [path for path in given if path]
     made = Provenance(shared.as_typed(context), inputs, model=model.identifier)
@@ -97,6 +99,17 @@ def command(context: click.Context, /, **options: Any) -> None:
     write_page(report, options["output"])
     _write_figures(report, options)
     _report(report, options)
+
+
+def _mention_position(table: Any) -> None:
+    """List the position columns that are guessed; without any, the page has no map."""
+    from skyfill.errors import CatalogError
+
+    try:
+        mention_position(table)
+    except CatalogError as error:
+        if "several positions" in str(error):
+            warn(f"{error}; the page has no map of the sky")
 
 
 def _write_figures(report: Any, options: dict[str, Any]) -> None:

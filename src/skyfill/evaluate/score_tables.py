@@ -53,7 +53,7 @@ def class_table(classes: Sequence[str], scores: Mapping[str, ClassScores]) -> st
     for title, kind in AVERAGES.items():
         triples = [list(averages(each, kind)) for each in scores.values()]
         rows.append([title, f"{support.sum():.0f}", *_triples(triples)])
-    titles = [_title(method, column) for method in scores for column in COLUMNS]
+    titles = [c for method in scores for c in (f"{method} {COLUMNS[0]}", *COLUMNS[1:])]
     return markdown(["class", "n", *titles], rows)
 
 
@@ -152,7 +152,3 @@ def _best(values: Sequence[float], *, high: bool) -> list[bool]:
     shown = [round(value, 3) for value in values]
     best = max(shown) if high else min(shown)
     return [len(set(shown)) > 1 and value == best for value in shown]
-
-
-def _title(method: str, column: str) -> str:
-    return f"{method} {column}" if column == COLUMNS[0] else column

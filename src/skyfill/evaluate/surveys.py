@@ -103,7 +103,10 @@ def guess_groups(features: Sequence[Feature], columns: Sequence[str] = ()) -> Gr
     {'near infrared': ('J',), 'other': ('eta',)}
     """
     surveys = [column.removeprefix("sep_") for column in columns if column.startswith("sep_")]
-    of = {feature.name: _survey(feature.name, surveys) for feature in features}
+    ends = {
+        feature.name: [s for s in surveys if feature.name.endswith(f"_{s}")] for feature in features
+    }
+    of = {name: next(iter(found), None) for name, found in ends.items()}
     if not any(of.values()):
         of = {feature.name: _kind(feature.ucd) for feature in features}
     found: dict[str, list[str]] = {}
@@ -112,10 +115,6 @@ def guess_groups(features: Sequence[Feature], columns: Sequence[str] = ()) -> Gr
     if list(found) == [OTHER]:
         return {"features": tuple(found[OTHER])}
     return {group: tuple(members) for group, members in found.items()}
-
-
-def _survey(name: str, surveys: Sequence[str]) -> str | None:
-    return next((survey for survey in surveys if name.endswith(f"_{survey}")), None)
 
 
 def _kind(ucd: str | None) -> str | None:

@@ -11,7 +11,7 @@ from skyfill.errors import DataError
 from skyfill.impute._inputs import Array
 from skyfill.impute.base import DistributionImputer, Imputer, Scale, as_generator
 from skyfill.network import Posterior
-from skyfill.network.single.univariate import MAX_COMPONENTS, UnivariateMixture, fit_univariate
+from skyfill.network.single.univariate import MAX_COMPONENTS, fit_univariate
 
 STRATEGIES = ("mean", "sample")
 
@@ -125,7 +125,9 @@ class GaussianMixtureImputer(DistributionImputer):
         rng = as_generator(self.random_state)
         scale = Scale.of(X)
         self.mixtures_ = [
-            _fit_column(column, rng, self.max_components).rescaled(center, spread)
+            fit_univariate(column[~np.isnan(column)], rng, self.max_components).rescaled(
+                center, spread
+            )
             for column, center, spread in zip(
                 scale.standard(X).T, scale.center, scale.spread, strict=True
             )
@@ -154,7 +156,3 @@ class GaussianMixtureImputer(DistributionImputer):
         true, gaps = self._new_rows(X_true), self._new_rows(X_gaps)
         density = [m.logpdf(column) for m, column in zip(self.mixtures_, true.T, strict=True)]
         return np.where(np.isnan(gaps), np.transpose(density), np.nan)
-
-
-def _fit_column(column: Array, rng: np.random.Generator, max_components: int) -> UnivariateMixture:
-    return fit_univariate(column[~np.isnan(column)], rng, max_components)

@@ -55,7 +55,7 @@ class Views(NamedTuple):
     scores: Array  # (m, p)
     mean: Array  # (m, p)
     sd: Array  # (m, p)
-    quantiles: Array  # (levels, m, p)
+    quantiles: Array  # (levels, hidden cells, row by row)
 
 
 def refinement_cost(n_rows: int, n_features: int, n_components: int) -> float:
@@ -120,10 +120,11 @@ def _make_views(network: MixtureNetwork, plan: Plan, cells: Cells, rng: Generato
         lost = some.hide(hidden)
         post = model.posterior(lost)
         scores = network.scores(np.where(np.isnan(lost.values), post.mean, lost.values))
-        quantiles = model.quantiles(lost, LEVELS.tolist())
+        quantiles = model.quantiles(lost, LEVELS.tolist())[:, hidden]
         parts.append(Views(rows, some.values, hidden, scores, post.mean, post.sd, quantiles))
-    row, *tables = zip(*parts, strict=True)
-    return Views(np.concatenate(row), *(np.concatenate(each, axis=-2) for each in tables))
+    # All but the quantiles have rows in front.
+    sides = zip(Views._fields, zip(*parts, strict=True), strict=True)
+    return Views(**{k: np.concatenate(side, axis=int(k == "quantiles")) for k, side in sides})
 
 
 class Column(NamedTuple):
@@ -155,7 +156,8 @@ def _refine_column(
     ok = ~np.isnan(found)
     held = Held(target[ok], (mean[ok] - center) / unit, spread[ok], found[ok])
     move = margin.to_normal(center + unit * found[ok]) - margin.to_normal(mean[ok])
-    quantiles = np.stack([margin.to_normal(each) for each in views.quantiles[:, at[ok], j]])
+    mine = views.quantiles[:, np.nonzero(views.hidden)[1] == j][:, ok]
+    quantiles = np.stack([margin.to_normal(each) for each in mine])
     shapes = HeldShapes(held, margin, unit, true[ok], move, quantiles, LEVELS)
     pulls = held.pull_mean(rule), shapes.pull(rule)
     if not max(pull[0] for pull in pulls) > 0:

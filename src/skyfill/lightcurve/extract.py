@@ -204,24 +204,26 @@ def stream_features(
         Number of all objects, if known: it decides whether a GPU is worth starting.
     """
     device = gpu_for(n_objects, WORTH_A_GPU)
-    waiting: list[pa.Table] = []
-    for part in parts if device is None else _merged(parts):
-        waiting.append(_extract(part, features, clip, device).arrow)
-        advance(len(part))
-        if sum(map(len, waiting)) >= TABLE_ROWS:
-            yield Table(pa.concat_tables(waiting))
-            waiting = []
-    if waiting:
+    if device is not None:
+        parts = map(concatenate, _gathered(parts, on_device.STARS_AT_ONCE))
+
+    def tables() -> Iterator[pa.Table]:
+        for part in parts:
+            found = _extract(part, features, clip, device).arrow
+            advance(len(part))
+            yield found
+
+    for waiting in _gathered(tables(), TABLE_ROWS):
         yield Table(pa.concat_tables(waiting))
 
 
-def _merged(parts: Iterable[LightCurves]) -> Iterator[LightCurves]:
-    """Merge parts until they are worth a call of the GPU."""
-    waiting: list[LightCurves] = []
+def _gathered(parts: Iterable[Any], least: int) -> Iterator[list[Any]]:
+    """Gather parts until they have so many rows."""
+    waiting: list[Any] = []
     for part in parts:
         waiting.append(part)
-        if sum(map(len, waiting)) >= on_device.STARS_AT_ONCE:
-            yield concatenate(waiting)
+        if sum(map(len, waiting)) >= least:
+            yield waiting
             waiting = []
     if waiting:
-        yield concatenate(waiting)
+        yield waiting

@@ -178,7 +178,8 @@ def facts_of(model: Model) -> dict[str, Any]:
     if model.scorer is not None:
         facts["scorer"] = model.scorer.facts()
     if model.detections:
-        facts["detections"] = [_detection_facts(each) for each in model.detections]
+        each = ({**asdict(d), "counts": d.counts._asdict()} for d in model.detections)
+        facts["detections"] = list(each)
     if model.declared.rules:
         facts["declared"] = model.declared.to_dict()
     if network.strength is not None:
@@ -195,10 +196,6 @@ def _format(model: Model) -> int:
     if model.detections or model.network.within_limits is not None:
         return LIMIT_FORMAT
     return PLAIN_FORMAT if model.scorer is None else SCORER_FORMAT
-
-
-def _detection_facts(detection: Detection) -> dict[str, Any]:
-    return {**asdict(detection), "counts": detection.counts._asdict()}
 
 
 def arrays_of(model: Model) -> dict[str, NDArray[Any]]:

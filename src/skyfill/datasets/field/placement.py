@@ -80,12 +80,9 @@ def place_objects(population: Population, rng: Generator) -> Sky:
     dusty = faint.magnitudes + EXTINCTION[:, None] * reddening[host]
     magnitudes = population.magnitudes + EXTINCTION[:, None] * reddening
     shift = _shifts(len(host), rng)
-    return Sky(population, ra, dec, reddening, magnitudes, host, shift, _keep_fainter(dusty))
-
-
-def _keep_fainter(magnitudes: Array) -> Array:
     # A brighter neighbor would be a separate entry in the base catalogue.
-    return np.asarray(magnitudes + np.maximum(18.5 - magnitudes[2], 0.0))
+    fainter = dusty + np.maximum(18.5 - dusty[2], 0.0)
+    return Sky(population, ra, dec, reddening, magnitudes, host, shift, fainter)
 
 
 def _positions(population: Population, rng: Generator) -> tuple[Array, Array]:

@@ -45,16 +45,13 @@ def survey_table(survey: SurveyModel, seen: Observation) -> Table:
     info = {"id": _IDENTIFIER, **_POSITION}
     for k, band in enumerate(survey.bands):
         columns |= {band: seen.magnitudes[k], f"e_{band}": seen.errors[k]}
-        columns |= {f"{band}_limit": _kept_limit(seen, k)}
+        limits = np.where(seen.gaps[k] == UNDETECTED, seen.limits[k], np.nan)
+        columns |= {f"{band}_limit": limits}
         info |= _band_info(band)
     table = Table.from_columns(columns, info=info, meta=_meta(survey.name))
     for k, band in enumerate(survey.bands):
         table = table.with_reasons(band, _WORDS.take(pa.array(seen.gaps[k])))
     return table
-
-
-def _kept_limit(seen: Observation, k: int) -> Array:
-    return np.where(seen.gaps[k] == UNDETECTED, seen.limits[k], np.nan)
 
 
 def _survey_names(survey: SurveyModel, seen: Observation) -> Any:

@@ -66,7 +66,8 @@ def write_field(field: Field, folder: str | Path) -> dict[str, Path]:
         if table is None:
             continue
         files[name] = folder / file
-        write_table(_as_published(name, table), files[name], provenance=provenance)
+        table = with_sentinels(table) if name == "ubvi" else table
+        write_table(table, files[name], provenance=provenance)
     files["ubvi_schema"] = folder / "ubvi.toml"
     files["ubvi_schema"].write_text(_UBVI_SCHEMA)
     return files | _write_footprints(folder)
@@ -94,10 +95,6 @@ def write_counterpart_field(field: CounterpartField, folder: str | Path) -> dict
     for name, table in tables.items():
         write_table(table, files[name], provenance=provenance)
     return files
-
-
-def _as_published(name: str, table: Table) -> Table:
-    return with_sentinels(table) if name == "ubvi" else table
 
 
 def with_sentinels(table: Table) -> Table:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from threading import Lock
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.random import Generator
@@ -38,6 +40,9 @@ TO_DIAGONAL = 0.1
 MAX_STRIDE, START_TOL, START_STEPS = 32.0, 1e-3, 60
 # Rows that the plan is chosen on.
 PLAN_ROWS = 6000
+# The Gaussian of the rows of a table, from which all fits to them start; kept as long as the table.
+_GAUSSIANS: WeakKeyDictionary[Cells, Joint] = WeakKeyDictionary()
+_ONE_AT_A_TIME = Lock()
 # Tolerances where only choices and levels depend on a fit: with limits each step is dear.
 TRIAL_TOL, TRIAL_TOL_LIMITS = 1e-3, 5e-3
 
@@ -259,11 +264,15 @@ def _complete(scores: Cells, rng: Generator) -> Array:
     """Complete rows by one draw from a single Gaussian."""
     Z = scores.values
     gaps = find_gaps(Z, tuple(str(j) for j in range(Z.shape[1])))
-    cov = fit_saturated(lambda joint: expect(gaps, joint), Z.shape[1])
-    # A column without a value in these rows has none but the mean of all normal scores.
-    empty = np.isnan(Z).all(axis=0)
-    joint = Joint.from_cov(np.nanmean(np.where(empty, 0.0, Z), axis=0), cov)
-    return draws(gaps, joint, rng.standard_normal((1, int(np.isnan(Z).sum()))))[0]
+    with _ONE_AT_A_TIME:
+        if scores not in _GAUSSIANS:
+            cov = fit_saturated(lambda joint: expect(gaps, joint), Z.shape[1])
+            # A column without a value in these rows has the mean of all normal scores.
+            empty = np.isnan(Z).all(axis=0)
+            mean = np.nanmean(np.where(empty, 0.0, Z), axis=0)
+            _GAUSSIANS[scores] = Joint.from_cov(mean, cov)
+    normal = rng.standard_normal((1, int(np.isnan(Z).sum())))
+    return draws(gaps, _GAUSSIANS[scores], normal)[0]
 
 
 def _complete_within(scores: Cells, expect: Callable[[Mixture], Moments], rng: Generator) -> Array:

@@ -23,7 +23,7 @@ SURE = 6.0
 GIBBS_SWEEPS = 20
 _ROOT_2, _ROOT_2PI = math.sqrt(2.0), math.sqrt(2.0 * math.pi)
 # Below this the tail of a normal comes from its continued fraction, of so many terms.
-_TAIL, _TERMS = -5.0, 60
+_TAIL, _TERMS = -5.0, 16
 # Coefficients of the rational approximations of the normal quantile (Wichura 1988, AS 241, PPND7).
 _CENTRAL = (
     (3.3871327179, 50.434271938, 159.29113202, 59.109374720),

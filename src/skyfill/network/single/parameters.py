@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skyfill.errors import ConvergenceWarning, DataError, RegularizationWarning
 from skyfill.network._array import Array, as_table, check_names, check_seen
@@ -38,14 +38,17 @@ class Fit(NamedTuple):
 def regress(cov: Array, child: int, family: tuple[int, ...]) -> tuple[Array, float, bool]:
     """Least squares of a child on its parents; and whether it did without regularization."""
     parents = list(family)
-    within, across = cov[np.ix_(parents, parents)], cov[parents, child]
-    regular = not parents or bool(np.linalg.eigvalsh(within)[0] > MIN_VARIANCE)
-    if not regular:
-        within = within + MIN_VARIANCE * np.eye(len(parents))
-    weights = cho_solve(cho_factor(within, lower=True), across)
-    noise = (
-        cov[child, child] - 2 * weights @ across + weights @ cov[np.ix_(parents, parents)] @ weights
-    )
+    own, across = cov[np.ix_(parents, parents)], cov[parents, child]
+    regular = not parents or bool(np.linalg.eigvalsh(own)[0] > MIN_VARIANCE)
+    weights = across
+    if parents:
+        # Every step of EM has one of these for each node: without the checks of cho_factor.
+        within = own if regular else own + MIN_VARIANCE * np.eye(len(parents))
+        factor, failed = dpotrf(within, lower=True)
+        if failed:
+            raise np.linalg.LinAlgError("the covariance of the parents is not positive definite")
+        weights = dpotrs(factor, across, lower=True)[0]
+    noise = cov[child, child] - 2 * weights @ across + weights @ own @ weights
     return weights, max(float(noise), MIN_VARIANCE), regular and bool(noise > MIN_VARIANCE)
 
 
