@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -22,7 +22,13 @@ from skyfill.classify.gap_draws import AUTO, N_DRAWS, Draws
 from skyfill.classify.prior import as_prior, shift_prior
 from skyfill.classify.scorer import Scores
 from skyfill.classify.sklearn_trees import Growth
-from skyfill.classify.training_set import Labels, read_labels, unmasked_labels
+from skyfill.classify.training_set import (
+    Labels,
+    class_weights,
+    read_labels,
+    unmasked_labels,
+    weighed,
+)
 from skyfill.classify.views import VIEWS, Array
 from skyfill.errors import DataError
 from skyfill.impute import NetworkImputer, OneNetworkImputer
@@ -174,7 +180,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError('prior="field" needs rows without a label: a sample of the field')
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, numbers, ensure_non_negative=True)
-            labels, weights = _weighed(labels, weights)
+            labels, weights = weighed(labels, weights)
         rng = as_generator(self.random_state)
         training = replace(
             self._training(labels, rng),
@@ -276,7 +282,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.n_trees,
             self.n_rounds,
             self.max_features,
-            _class_weights(self.class_weight, labels),
+            class_weights(self.class_weight, labels),
             int(rng.integers(2**31)),
         )
         shifted = self.prior is not None and not isinstance(self.prior, str)
@@ -285,32 +291,6 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Training(recipes, growth, 0 if plain else self.n_folds, prior)
 
 
-def _weighed(labels: Labels, weights: Array) -> tuple[Labels, Array]:
-    """Take the labels of rows without weight away; return the weights of the others.
-
-    A class none of whose rows has weight is no class.
-    """
-    known = labels.known.copy()
-    known[known] = weights[labels.known] > 0
-    words = np.full(len(known), None, dtype=object)
-    words[labels.known] = labels.classes[labels.codes]
-    words[~known] = None
-    left = read_labels(words)
-    return left, weights[left.known]
-
-
 def _codes(groups: Any, numbers: Array) -> NDArray[np.intp]:
     check_consistent_length(numbers, groups)
     return np.asarray(np.unique(np.asarray(groups), return_inverse=True)[1].ravel())
-
-
-def _class_weights(wish: Any, labels: Labels) -> dict[int, float] | None:
-    """Weight of each class by its code; classes that are not in a dict weigh 1."""
-    if wish is None:
-        return None
-    if isinstance(wish, Mapping):
-        return {c: float(wish.get(name, 1.0)) for c, name in enumerate(labels.classes)}
-    if wish != "balanced":
-        raise DataError(f'class_weight must be a dict, "balanced" or None, not {wish!r}')
-    counts = np.bincount(labels.codes)
-    return dict(enumerate((len(labels.codes) / (len(counts) * counts)).tolist()))

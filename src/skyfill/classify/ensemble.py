@@ -11,9 +11,10 @@ import numpy as np
 from skyfill.classify.class_calibration import fit_calibration, no_calibration
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.known_gaps import learn_gaps
+from skyfill.classify.members import Member
 from skyfill.classify.outlier import fit_outlier_rule
 from skyfill.classify.prior import find_profiles
-from skyfill.classify.scorer import Member, Scorer
+from skyfill.classify.scorer import Scorer
 from skyfill.classify.sklearn_trees import Growth, grow_trees, row_weights
 from skyfill.classify.training_set import Codes, Labels, deal_folds
 from skyfill.classify.views import VIEWS, Array, choose_contrasts, gather_facts

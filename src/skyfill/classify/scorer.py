@@ -22,6 +22,7 @@ from skyfill.classify.gap_draws import (
     gap_share,
 )
 from skyfill.classify.known_gaps import KnownGaps, check_gaps
+from skyfill.classify.members import Member, check_members, rebuild_member
 from skyfill.classify.outlier import OutlierRule, check_rule, range_score
 from skyfill.classify.prior import Profiles, shift_prior
 from skyfill.classify.scorer_checks import check_classes, check_contrasts, check_profiles
@@ -34,14 +35,6 @@ from skyfill.network.mixture.on_device import WORTH_A_GPU
 
 # Rows at a time, so that their draws and views stay small.
 ROWS_AT_ONCE, ROWS_ON_GPU = 1 << 14, 1 << 17
-
-
-class Member(NamedTuple):
-    """Trees and the view of a row that they look at; the weights of all members sum to 1."""
-
-    view: str
-    forest: FlatForest
-    weight: float
 
 
 class Scores(NamedTuple):
@@ -258,7 +251,7 @@ class Scorer:
         cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], network: MixtureNetwork
     ) -> Scorer:
         """Build from `facts()` and `arrays()`; ValueError where they are inconsistent."""
-        members = tuple(_member(item, i, arrays) for i, item in enumerate(facts["members"]))
+        members = tuple(rebuild_member(item, i, arrays) for i, item in enumerate(facts["members"]))
         scorer = cls(
             tuple(str(name) for name in facts["classes"]),
             network,
@@ -286,12 +279,6 @@ def _neutral(rates: Array | None, columns: Sequence[int]) -> Array:
     return same
 
 
-def _member(item: Mapping[str, Any], i: int, arrays: Mapping[str, NDArray[Any]]) -> Member:
-    start = f"forests.{i}."
-    mine = {k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)}
-    return Member(str(item["view"]), FlatForest.from_arrays(mine), float(item["weight"]))
-
-
 def _check(scorer: Scorer) -> None:
     C, p = len(scorer.classes), len(scorer.network)
     check_classes(scorer.classes, scorer.calibration, scorer.shares, scorer.prior)
@@ -301,16 +288,6 @@ def _check(scorer: Scorer) -> None:
     if scorer.tree is not None:
         scorer.tree.check(scorer.classes)
     check_rule(scorer.rule, p)
-    weights = np.array([member.weight for member in scorer.members])
-    if not len(weights) or not (weights > 0).all() or not abs(weights.sum() - 1) <= 1e-6:
-        raise ValueError("the weights of the trees must be positive, with sum 1")
-    for member in scorer.members:
-        _check_member(member, scorer)
-
-
-def _check_member(member: Member, scorer: Scorer) -> None:
-    shape = (member.forest.n_features, member.forest.n_classes)
-    if member.view not in VIEWS:
-        raise ValueError(f"no view {member.view!r}")
-    if shape != (width(member.view, scorer.network, scorer.contrasts), len(scorer.classes)):
-        raise ValueError(f"the trees do not fit the view {member.view!r}")
+    check_members(
+        scorer.members, C, partial(width, network=scorer.network, contrasts=scorer.contrasts)
+    )

@@ -64,6 +64,32 @@ def read_labels(y: Any) -> Labels:
     return Labels(known, codes.ravel(), classes)
 
 
+def weighed(labels: Labels, weights: NDArray[np.float64]) -> tuple[Labels, NDArray[np.float64]]:
+    """Take the labels of rows without weight away; return the weights of the others.
+
+    A class none of whose rows has weight is no class.
+    """
+    known = labels.known.copy()
+    known[known] = weights[labels.known] > 0
+    words = np.full(len(known), None, dtype=object)
+    words[labels.known] = labels.classes[labels.codes]
+    words[~known] = None
+    left = read_labels(words)
+    return left, weights[left.known]
+
+
+def class_weights(wish: Any, labels: Labels) -> dict[int, float] | None:
+    """Weight of each class by its code; classes that are not in a dict weigh 1."""
+    if wish is None:
+        return None
+    if isinstance(wish, Mapping):
+        return {c: float(wish.get(name, 1.0)) for c, name in enumerate(labels.classes)}
+    if wish != "balanced":
+        raise DataError(f'class_weight must be a dict, "balanced" or None, not {wish!r}')
+    counts = np.bincount(labels.codes)
+    return dict(enumerate((len(labels.codes) / (len(counts) * counts)).tolist()))
+
+
 def label_texts(values: Iterable[Any]) -> NDArray[Any]:
     """Return the labels of a table as text, for any type of column; None where there is none.
 
