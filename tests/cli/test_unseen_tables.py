@@ -520,3 +520,11 @@ def test_json_of_each_command_lists_what_was_said_of_the_input(shelf, monkeypatc
         "publish": "ra: Right ascension",
     }
     assert guesses.get(command, "") in ["", *found["guessed"]]
+
+
+def test_features_that_are_no_numbers_are_named_together(tmp_path):
+    (tmp_path / "t.csv").write_text("S,note,V\n<4.0,a,17\n5.1,b,18\n")
+    words = ("train", tmp_path / "t.csv", "--features", "S,V,note", "-o", tmp_path / "m.skyfill")
+    text = " ".join(run(*words, code=2).stderr.split())
+    assert "'<4.0' is not a number; correct it, or declare it as limits (columns.S.limits" in text
+    assert "column 'note', row 1: 'a' is not a number" in text

@@ -67,6 +67,7 @@ def choose_features(table: Table, options: Mapping[str, Any], option: str) -> tu
             f"no column looks like a feature; name them with --{option} COLUMN,..., or set roles "
             "with --schema (see skyfill inspect)"
         )
+    _check_numbers(table, names)
     if known:
         note(f"features: {', '.join(names)}")
     else:
@@ -84,6 +85,27 @@ def _check_names(table: Table, names: list[str]) -> None:
     if lost:
         hints = "; ".join(f"no column {name!r}; {nearest(name, table.names)}" for name in lost)
         raise CatalogError(hints)
+
+
+def _check_numbers(table: Table, names: tuple[str, ...]) -> None:
+    """Name all features that are text and not numbers, not only the first.
+
+    What is refused as a feature for its role is left to those who know how to force it.
+    """
+    import pyarrow as pa
+
+    from skyfill.catalog import Role, with_guessed_roles
+
+    known, faults = with_guessed_roles(table), []
+    for name in names:
+        is_feature = known.info(name).role in (Role.FEATURE, Role.OTHER)
+        if is_feature and pa.types.is_string(table.column(name).type):
+            try:
+                table.numbers(name)
+            except CatalogError as error:
+                faults.append(str(error))
+    if faults:
+        raise CatalogError("; ".join(faults))
 
 
 def _confirm(names: tuple[str, ...], option: str) -> None:
