@@ -285,6 +285,8 @@ def test_every_method_classifies_objects_with_gaps(name, stars):
     model.set_params(**{key: value for key, value in small.items() if key in known})
     if name == "skyfill":
         model.set_params(imputer=NetworkImputer(2, n_fits=1), n_folds=2)
+    if name == "skyfill-refined":
+        model.set_params(imputer__n_components=2, imputer__n_fits=1)
     p = model.fit(X, y).predict_proba(X)
     assert (p.shape, np.isfinite(p).all()) == ((210, 3), True)
     assert (model.classes_[p.argmax(axis=1)] == y).mean() > 0.6

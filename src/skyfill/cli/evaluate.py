@@ -62,7 +62,8 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
     "--methods",
     metavar="NAME,...",
     help="Methods to compare: mean, mixture, knn, missforest, paper, paper-bic, skyfill, "
-    "skyfill-quick; without --label also skyfill-refined, with it nan-forest, nan-boosting.",
+    "skyfill-quick, skyfill-refined (with --label a forest on what it fills); with --label also "
+    "nan-forest, nan-boosting.",
 )
 @shared.choice(
     "--mask",

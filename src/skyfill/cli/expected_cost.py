@@ -48,6 +48,7 @@ CLASSIFYING = {
     "paper-bic": 0.9,
     "skyfill": 7.7,
     "skyfill-quick": 2.0,
+    "skyfill-refined": 10.6,
 }
 
 

@@ -114,6 +114,7 @@ CLASSIFIERS: dict[str, Factory] = {
     "mixture": partial(_filled, partial(GaussianMixtureImputer, "sample")),
     "knn": partial(_filled, IMPUTERS["knn"]),
     "missforest": partial(_filled, IMPUTERS["missforest"]),
+    "skyfill-refined": partial(_filled, IMPUTERS["skyfill-refined"]),
     "nan-forest": _forest,
     "nan-boosting": _boosting,
     "paper": lambda: CatalogClassifier("paper", imputer=OneNetworkImputer()),
