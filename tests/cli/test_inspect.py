@@ -96,7 +96,10 @@ def test_columns_roles_gaps_and_suspects_are_shown(run, table):
     assert " ".join(lines["J"]) == "J double feature mag 3.1 % 14.5 .. 99.999 99.999 × 1"
     assert lines["e_J"][2:5] == ["error", "of", "J?"]
     assert "columns.J.sentinels = [99.999]" in done.stdout
-    assert done.stderr.strip() == f"32 rows, 3 columns, 2 suspicious values in {table}"
+    assert done.stderr.splitlines() == [
+        "declared: J: role feature, unit mag",
+        f"32 rows, 3 columns, 2 suspicious values in {table}",
+    ]
 
 
 def test_options_declare_sentinels(run, table):
