@@ -34,6 +34,8 @@ MARGINS: dict[str, type[Margin]] = {"ranks": Margin, "constant": Constant, "line
 TRAINED_ON = "trained_on"
 # Arrays of the network that hold levels of its posteriors.
 LEVELS = ("calibration", "within_limits")
+# What files of earlier versions do not say about moments; see `Margin`.
+EXACT = "exact"
 _KINDS = {kind: name for name, kind in MARGINS.items()}
 
 
@@ -184,6 +186,8 @@ def facts_of(model: Model) -> dict[str, Any]:
         facts["declared"] = model.declared.to_dict()
     if network.strength is not None:
         facts["strength"] = network.strength.tolist()
+    if not network.tabulated and _format(model) < FORMAT:  # since then all moments are
+        facts["moments"] = EXACT
     return facts
 
 

@@ -15,6 +15,8 @@ from skyfill.errors import ModelError
 from skyfill.impute.refinement import Refinement
 from skyfill.limits import check_limit
 from skyfill.model.pipeline import (
+    EXACT,
+    FORMAT,
     LEVELS,
     MARGINS,
     PLAIN_FORMAT,
@@ -49,8 +51,9 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
     if not isinstance(facts["provenance"], dict):
         raise ValueError("the provenance must be an object")
     names = tuple(feature.name for feature in features)
+    is_exact = facts["format"] >= FORMAT or facts.get("moments") == EXACT
     margins = tuple(
-        _margin(MARGINS[kind], arrays[f"margins.{j}.x"], arrays[f"margins.{j}.z"])
+        _margin(MARGINS[kind], arrays[f"margins.{j}.x"], arrays[f"margins.{j}.z"], not is_exact)
         for j, kind in enumerate(facts["margins"])
     )
     fits = tuple(
@@ -167,7 +170,9 @@ def _scorer(
     return Scorer.from_arrays(facts["scorer"], mine, network)
 
 
-def _margin(kind: type[Margin], x: NDArray[np.float64], z: NDArray[np.float64]) -> Margin:
+def _margin(
+    kind: type[Margin], x: NDArray[np.float64], z: NDArray[np.float64], tabulated: bool
+) -> Margin:
     rising = x.ndim == 1 and x.shape == z.shape and (np.diff(x) >= 0).all()
     if not (rising and x.size >= (1 if kind is Constant else 2) and (np.diff(z) >= 0).all()):
         raise ValueError("a margin must have knots that never fall")
@@ -175,7 +180,7 @@ def _margin(kind: type[Margin], x: NDArray[np.float64], z: NDArray[np.float64]) 
         raise ValueError("a margin must rise")
     if np.abs(x).max() > MAX_VALUE or np.abs(z).max() > MAX_SCORE:
         raise ValueError(f"knots of a margin beyond {MAX_VALUE:g} or scores beyond {MAX_SCORE:g}")
-    return kind(x, z)
+    return kind(x, z, tabulated)
 
 
 def _fit(

@@ -25,7 +25,7 @@ from skyfill.network.mixture.limited_kernels import (
     score_of,
     tabulate,
 )
-from skyfill.network.mixture.margin_kernels import value_at
+from skyfill.network.mixture.margin_kernels import look_up, value_at
 from skyfill.network.mixture.margin_moments import (
     add_component,
     add_normal_value,
@@ -82,11 +82,17 @@ def limited_moments(gap, window, table, room):  # type: ignore[no-untyped-def]
     """Mean and sd of a gap within limits, on the scale of its table."""
     (resp, mean, sd), (logs, mass) = gap, room
     first, width = tabulate(resp, mean, sd, window, logs, mass)
-    # A cell counts as the normal that is about as wide.
-    one, two, level = 0.0, 0.0, spread_level(width / math.sqrt(12.0))
-    for i in range(mass.size):
-        at = place_of(first + (i + 0.5) * width, level)
-        one, two = add_normal_value(mass[i], at, level, table, one, two)
+    one, two = 0.0, 0.0
+    if table.ndim == 1:  # of an earlier version
+        for i in range(mass.size):
+            value = look_up(table, first + (i + 0.5) * width)
+            one += mass[i] * value
+            two += mass[i] * value * value
+    else:  # a cell counts as the normal that is about as wide
+        level = spread_level(width / math.sqrt(12.0))
+        for i in range(mass.size):
+            at = place_of(first + (i + 0.5) * width, level)
+            one, two = add_normal_value(mass[i], at, level, table, one, two)
     return one, math.sqrt(max(two - one * one, 0.0))
 
 

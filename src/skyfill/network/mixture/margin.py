@@ -30,10 +30,15 @@ CENSORED_STEPS = 100
 
 @dataclass(frozen=True, eq=False)
 class Margin:
-    """Knots of a monotone map: ``x[i]`` has the normal score ``z[i]``; both never fall."""
+    """Knots of a monotone map: ``x[i]`` has the normal score ``z[i]``; both never fall.
+
+    Models of earlier versions went back from scores by a table of values; what is `tabulated` still
+    does, so that a model file gives the numbers that it gave when it was new.
+    """
 
     x: Array
     z: Array
+    tabulated: bool = False
 
     def to_normal(self, values: Array) -> Array:
         """Give values' normal scores; an atom gets the mean of its interval; NaN stays NaN."""
@@ -90,6 +95,10 @@ class Margin:
 
     def _rise(self, end: int) -> float:
         """Rise of x per unit of z in the outer part."""
+        if self.tabulated:
+            outer = self.x[np.abs(self.z - (self.z[0], self.z[-1])[end]) <= TAIL]
+            least = 1e-3 * float(np.ptp(self.x)) / float(np.ptp(self.z))
+            return max(float(np.ptp(outer)) / TAIL, least)
         inner = (self.z[0] + TAIL, self.z[-1] - TAIL)[end]
         edge = (self.x[0], self.x[-1])[end]
         return float(abs(edge - np.interp(inner, self.z, self.x))) / TAIL

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from skyfill.network._array import Array, IntArray
-from skyfill.network.mixture.margin import GRID_REACH, Margin
+from skyfill.network.mixture.margin import GRID_REACH, GRID_SIZE, Margin
 
 
 class Maps(NamedTuple):
@@ -125,8 +125,19 @@ def last_below(values, first, last, wanted):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def look_up(table, score):  # type: ignore[no-untyped-def]
+    """Value of a tabulated map at a normal score; linear between and beyond the entries."""
+    # The bound stands first in max: a NaN, which is never larger, is then no index.
+    at = (score + GRID_REACH) * ((GRID_SIZE - 1) / (2 * GRID_REACH))
+    i = int(min(max(0.0, at), GRID_SIZE - 2.0))
+    return table[i] + (at - i) * (table[i + 1] - table[i])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def value_at(maps, j, score):  # type: ignore[no-untyped-def]
-    """Value of column j at a normal score."""
+    """Value of column j at a normal score; `maps` of earlier versions are tables alone."""
+    if len(maps) == 1:  # known when this is compiled
+        return look_up(maps[0][j], score)
     starts, x, z, rises = maps
     first, end = starts[j], starts[j + 1] - 1
     at = last_below(z, first, end + 1, score)

@@ -5,6 +5,9 @@ hit or miss. So the integrals are taken beforehand, segment by segment, for norm
 score and of spreads that grow in steps of 19 %. Any other normal is one of these about a center
 that is normal itself: over the center, three nodes see smooth functions alone. The error is about
 0.001 of the height of a jump, for spreads from 1/32 to 2.
+
+Models of earlier versions took seven nodes of a tabulated map instead; they still do, so that a
+model file gives the numbers that it gave when it was new. Their tables have one axis less.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from numba import njit
 
 from skyfill.network._array import Array
 from skyfill.network.mixture.margin import Margin
+from skyfill.network.mixture.margin_kernels import look_up
 
 # Scores that the tables reach to; the narrowest spread, and entries to it; spreads per doubling.
 REACH, FINEST, STEPS, PER_OCTAVE, OCTAVES = 5, 1 / 32, 4, 4, 6
@@ -36,10 +40,15 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(3)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 
+# Those of earlier versions.
+MANY_NODES, MANY_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+MANY_WEIGHTS = MANY_WEIGHTS / MANY_WEIGHTS.sum()
+
+
 class MarginMoments(NamedTuple):
     """Tables of some margins, about the middle and by the reach of each: no square overflows."""
 
-    tables: Array  # (p, entries, 2): mean and variance
+    tables: Array  # (p, entries, 2): mean and variance; of earlier versions (p, entries): values
     middle: Array  # (p,)
     reach: Array  # (p,)
 
@@ -48,6 +57,14 @@ def moments_of(margins: tuple[Margin, ...]) -> MarginMoments:
     """Tabulate the moments of some margins."""
     tables, middle, reach = zip(*(margin_moments(margin) for margin in margins), strict=True)
     return MarginMoments(np.stack(tables), np.array(middle), np.array(reach))
+
+
+def tabulated_moments(grids: Array) -> MarginMoments:
+    """Scale the tabulated maps of earlier versions."""
+    middle = grids[:, grids.shape[1] // 2]
+    reach = 2 * np.abs(grids / 2 - middle[:, None] / 2).max(axis=1)
+    reach[reach == 0] = 1.0
+    return MarginMoments((grids - middle[:, None]) / reach[:, None], middle, reach)
 
 
 def margin_moments(margin: Margin) -> tuple[Array, float, float]:
@@ -129,6 +146,12 @@ def add_component(part, table, first, second):  # type: ignore[no-untyped-def]
     `part` holds its share, mean and sd.
     """
     share, mean, sd = part
+    if table.ndim == 1:  # of an earlier version; known when this is compiled
+        for q in range(MANY_NODES.size):
+            value = look_up(table, mean + sd * MANY_NODES[q])
+            first += share * MANY_WEIGHTS[q] * value
+            second += share * MANY_WEIGHTS[q] * value * value
+        return first, second
     level = spread_level(sd)
     rest = math.sqrt(max(0.0, sd * sd - SPREADS[level] * SPREADS[level])) * PER_SCORE[level]
     center = place_of(mean, level)

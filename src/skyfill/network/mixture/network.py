@@ -19,7 +19,7 @@ from skyfill.network.mixture import gap_kernels, on_device
 from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin import Margin
 from skyfill.network.mixture.margin_kernels import Knots, Maps, lay_back, lay_out, score_columns
-from skyfill.network.mixture.margin_moments import MarginMoments, moments_of
+from skyfill.network.mixture.margin_moments import MarginMoments, moments_of, tabulated_moments
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
 from skyfill.network.mixture.row_kernels import NARROWEST
 from skyfill.network.mixture.weighing import Dice, Parts, draw, roll, weigh, without_noisy
@@ -100,6 +100,11 @@ class MixtureNetwork:
         return tuple(len(fit.weights) for fit in self.fits)
 
     @property
+    def tabulated(self) -> bool:
+        """Whether it is of an earlier version, less exact beside atoms and in long tails."""
+        return any(margin.tabulated for margin in self.margins)
+
+    @property
     def graph(self) -> Parents | None:
         """Parents of each column, where the model is one network with arcs."""
         graphs = [graph for fit in self.fits for graph in fit.parents or ()]
@@ -114,12 +119,16 @@ class MixtureNetwork:
         return lay_out(self.margins)
 
     @cached_property
-    def _maps(self) -> Maps:
-        return lay_back(self.margins)
+    def _maps(self) -> Maps | tuple[Array]:
+        return (self._grids,) if self.tabulated else lay_back(self.margins)
 
     @cached_property
     def _moments(self) -> MarginMoments:
-        return moments_of(self.margins)
+        return tabulated_moments(self._grids) if self.tabulated else moments_of(self.margins)
+
+    @property
+    def _grids(self) -> Array:
+        return np.stack([margin.grid() for margin in self.margins])
 
     def _on_device(self, cells: Cells) -> on_device.DeviceMixture | None:
         """Return the copy of the mixture on a GPU, if one shall be used for a table."""

@@ -102,7 +102,7 @@ class DeviceMixture:
         """Likelihoods and responsibilities of every row."""
         return self._gather(cells, responsibilities, denoise=None)
 
-    def draws(self, X: Array, dice: tuple[Array, Array], maps: Maps) -> Array:
+    def draws(self, X: Array, dice: tuple[Array, Array], maps: Maps | tuple[Array]) -> Array:
         """Joint draws of every row's gaps, (draws, n, p); `dice` are uniform and normal numbers."""
         (uniform, normal), device = dice, self.device
         out = np.repeat(X[None], len(uniform), axis=0)
@@ -125,7 +125,9 @@ class DeviceMixture:
             in_batches(device, len(X), max(1, ROWS_AT_ONCE // len(uniform)), work)
         return out
 
-    def quantiles(self, cells: Cells, maps: Maps, calibration: tuple[Array, ...]) -> Array:
+    def quantiles(
+        self, cells: Cells, maps: Maps | tuple[Array], calibration: tuple[Array, ...]
+    ) -> Array:
         """Quantiles of every gap, (levels, n, p); see `gap_kernels.find_quantiles`."""
         device, xp, n_levels = self.device, self.device.xp, len(calibration[0])
         out = np.repeat(cells.values[None], n_levels, axis=0)

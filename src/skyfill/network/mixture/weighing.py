@@ -67,7 +67,9 @@ def roll(cells: Cells, n_draws: int, rng: Generator) -> Dice:
     return Dice(uniform, normal, seeds)
 
 
-def draw(part: Sorted, components: Components, parts: Parts, dice: Dice, maps: Maps) -> Array:
+def draw(
+    part: Sorted, components: Components, parts: Parts, dice: Dice, maps: Maps | tuple[Array]
+) -> Array:
     """Draw what is lost of a part; NaN elsewhere. `dice` are those of its rows.
 
     Values that were seen with an error are drawn too.
