@@ -63,8 +63,8 @@ def test_values_gaps_and_flags_of_a_joined_survey():
     joined, _ = join_surveys(base(), [Survey("nir", nir(), 1.0)], MatchRules())
     assert joined.column("J_nir").to_pylist() == [None, 14.0, None, None]
     assert joined.column("note_nir").to_pylist() == ["y", "x", None, None]
-    assert joined.reasons("J_nir").to_pylist() == ["undetected", None, "unmatched", "unmatched"]
-    assert joined.reasons("n_obs_nir").to_pylist() == [None, None, "unmatched", "unmatched"]
+    assert joined.reasons("J_nir").to_pylist() == ["undetected", None, "unmatched", "uncovered"]
+    assert joined.reasons("n_obs_nir").to_pylist() == [None, None, "unmatched", "uncovered"]
     assert_allclose(joined.numbers("sep_nir")[:, 0], [0, 0.1, np.nan, np.nan], atol=1e-9)
     assert joined.column("n_nir").to_pylist() == [1, 2, 0, 0]
     flags = ["matched", "ambiguous", "unmatched", "unplaced"]
@@ -138,7 +138,7 @@ def test_outside_the_footprint_a_gap_is_uncovered():
         "uncovered",
         "uncovered",
         "unmatched",
-        "unmatched",
+        "uncovered",
     ]
     assert (report.uncovered, report.unmatched, report.unplaced) == (2, 1, 1)
 

@@ -36,9 +36,9 @@ class Role(StrEnum):
 class Reason(StrEnum):
     """Why a value is missing.
 
-    ``unmatched``: no counterpart inside the survey's footprint; ``uncovered``: outside it;
-    ``undetected``: fainter than a limit, which a column of role `limit` keeps; ``rejected``:
-    flagged, or a declared sentinel; ``filled``: missing, and filled by a model.
+    ``unmatched``: no counterpart inside the survey's footprint; ``uncovered``: outside it, or the
+    object has no position; ``undetected``: fainter than a limit, which a column of role `limit`
+    keeps; ``rejected``: flagged, or a declared sentinel; ``filled``: missing, filled by a model.
 
     Examples
     --------

@@ -208,7 +208,9 @@ def _either(brought: pa.Array, lost: pa.Array) -> pa.Array:
 
 
 def _reasons(flags: np.ndarray) -> pa.Array:
-    words = np.where(flags == Flag.UNCOVERED, Reason.UNCOVERED.value, Reason.UNMATCHED.value)
+    """Why rows have no counterpart; of a row without a position a survey says nothing either."""
+    silent = np.isin(flags, (Flag.UNCOVERED, Flag.UNPLACED))
+    words = np.where(silent, Reason.UNCOVERED.value, Reason.UNMATCHED.value)
     found = (flags == Flag.MATCHED) | (flags == Flag.AMBIGUOUS)
     return pa.array(words.astype(object), mask=found, type=pa.string())
 
