@@ -163,11 +163,16 @@ def _locked(folder: Path, output: str | Path) -> Iterator[None]:
     """Hold the lock of a folder, which is made; a second run on the same output is refused."""
     while True:
         with writing(folder):
-            folder.mkdir(exist_ok=True)
+            try:
+                folder.mkdir(exist_ok=True)
+            except FileExistsError:
+                if folder.is_file() or folder.is_symlink():
+                    raise
+                continue  # it was there, and a run that has just ended has removed it
             try:
                 lock = open(folder / "lock", "ab")  # noqa: SIM115 - closed below
             except FileNotFoundError:
-                continue  # a run that has just ended has removed the folder
+                continue
         with lock:
             _lock(lock, output)
             if _is_there(lock, folder / "lock"):
