@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from skyfill.compiled_cache import ensure_cache
+from skyfill.first_use import load_public
 
 __version__ = "0.1.0.dev0"
 
@@ -26,9 +27,7 @@ __all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 - every key is a string
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'skyfill' has no attribute {name!r}")
-    return getattr(import_module(_PUBLIC[name]), name)
+    return load_public(__name__, _PUBLIC, name)
 
 
 def __dir__() -> list[str]:

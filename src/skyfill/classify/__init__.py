@@ -1,7 +1,8 @@
 """Class probabilities for incomplete objects, and the measurement to take next."""
 
-from importlib import import_module
 from typing import Any
+
+from skyfill.first_use import load_public
 
 # Scoring needs no scikit-learn, and only the classifier that learns loads it: on first use.
 _PUBLIC = {
@@ -22,9 +23,7 @@ __all__ = [*_PUBLIC]  # noqa: PLE0604 - every key is a string
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'skyfill.classify' has no attribute {name!r}")
-    return getattr(import_module(_PUBLIC[name]), name)
+    return load_public(__name__, _PUBLIC, name)
 
 
 def __dir__() -> list[str]:

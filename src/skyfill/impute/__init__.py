@@ -1,27 +1,26 @@
 """Imputers: scikit-learn transformers that fill the gaps of new rows."""
 
-from importlib import import_module
 from typing import Any
 
+from skyfill.first_use import load_public
+
 # They load on first use: models, which need other parts of this package, need no scikit-learn.
-_HOMES = {
-    "ForestImputer": "missforest",
-    "GaussianMixtureImputer": "baselines",
-    "MeanImputer": "baselines",
-    "NeighborsImputer": "baselines",
-    "NetworkImputer": "network_imputer",
-    "Numbers": "_inputs",
-    "OneNetworkImputer": "one_network_imputer",
-    "as_numbers": "_inputs",
+_PUBLIC = {
+    "ForestImputer": "skyfill.impute.missforest",
+    "GaussianMixtureImputer": "skyfill.impute.baselines",
+    "MeanImputer": "skyfill.impute.baselines",
+    "NeighborsImputer": "skyfill.impute.baselines",
+    "NetworkImputer": "skyfill.impute.network_imputer",
+    "Numbers": "skyfill.impute._inputs",
+    "OneNetworkImputer": "skyfill.impute.one_network_imputer",
+    "as_numbers": "skyfill.impute._inputs",
 }
 
-__all__ = [*_HOMES]  # noqa: PLE0604 - every key is a string
+__all__ = [*_PUBLIC]  # noqa: PLE0604 - every key is a string
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'skyfill.impute' has no attribute {name!r}")
-    return getattr(import_module(f"skyfill.impute.{_HOMES[name]}"), name)
+    return load_public(__name__, _PUBLIC, name)
 
 
 def __dir__() -> list[str]:
