@@ -14,7 +14,7 @@ from skyfill.errors import CatalogError
 from skyfill.sky.associations import Associations, associate
 from skyfill.sky.ellipses import Sources, circles, ellipses
 from skyfill.sky.matching import match_positions
-from skyfill.sky.neighbors import find_neighbors
+from skyfill.sky.neighbors import count_neighbors, find_neighbors
 from skyfill.sky.posterior import fit_completeness, probabilities, summarize
 from skyfill.sky.sphere import ARCSEC
 from tests.sky.fields import scattered
@@ -247,6 +247,7 @@ def test_each_row_may_have_its_own_radius_and_rows_without_a_position_have_no_ne
     found = find_neighbors(left, right, np.array([1.0, 10.0, 10.0]))
     assert found.starts.tolist() == [0, 1, 3, 3]
     assert found.rows.tolist() == [0, 0, 1]
+    assert count_neighbors(left, right, np.array([1.0, 10.0, 10.0])).tolist() == [1, 2, 0]
 
 
 def test_completeness_by_em_finds_the_share_of_objects_with_a_counterpart():

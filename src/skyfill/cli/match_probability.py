@@ -196,13 +196,13 @@ def _rules(options: Mapping[str, Any]) -> CounterpartRules:
 def _photometry(
     base: Survey, surveys: Sequence[Survey], there: Surroundings, options: Mapping[str, Any]
 ) -> MixturePhotometry | None:
+    if options["photometry"] == "none":
+        return None
     import numpy as np
 
     from skyfill.classify import MixturePhotometry
     from skyfill.sky import group_elsewhere
 
-    if options["photometry"] == "none":
-        return None
     names = [BASE, *(survey.name for survey in surveys)]
     given = named_values(options["bands"], names, "--bands", lambda text: text.split(","))
     bands = [given.get(s.name, _magnitudes(s) if s is not base else []) for s in (base, *surveys)]

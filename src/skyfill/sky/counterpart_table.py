@@ -13,7 +13,7 @@ from skyfill.sky.associations import Associations
 from skyfill.sky.counterparts import CounterpartRules, Found
 from skyfill.sky.join import check_survey_names, join_matches
 from skyfill.sky.matching import Matches
-from skyfill.sky.neighbors import find_neighbors
+from skyfill.sky.neighbors import count_neighbors
 from skyfill.sky.shifts import Offset
 from skyfill.sky.sphere import Floats, Rows, arcsec_of_chord, unit_vectors
 from skyfill.sky.surroundings import Surroundings
@@ -140,7 +140,7 @@ def _candidates(field: Surroundings, k: int) -> Rows:
     """Count the sources of a survey within reach of each object."""
     base, survey = field.base, field.surveys[k]
     places = (base.ra_deg, base.dec_deg), (survey.ra_deg, survey.dec_deg)
-    return np.diff(find_neighbors(*places, field.radius_arcsec[:, k]).starts)
+    return count_neighbors(*places, field.radius_arcsec[:, k])
 
 
 def _separations(field: Surroundings, k: int, rows: Rows) -> Floats:

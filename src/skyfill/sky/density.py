@@ -3,10 +3,9 @@
 import math
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from skyfill.errors import CatalogError
-from skyfill.sky.sphere import ARCSEC, Floats, arcsec_of_chord, search, unit_vectors
+from skyfill.sky.sphere import ARCSEC, Floats, arcsec_of_chord, build_tree, search, unit_vectors
 
 ARCSEC2_PER_DEG2 = 3600.0**2
 WHOLE_SKY_DEG2 = 360.0**2 / math.pi
@@ -49,7 +48,7 @@ def local_density(
     seen = np.isfinite(survey[0]) & np.isfinite(survey[1])
     if not seen.any():
         raise CatalogError("a survey without a single position has no density")
-    tree = cKDTree(unit_vectors(survey[0][seen], survey[1][seen]))
+    tree = build_tree(unit_vectors(survey[0][seen], survey[1][seen]), balanced=True)
     placed = np.isfinite(ra_deg) & np.isfinite(dec_deg)
     rank = min(n_neighbors, int(seen.sum()))
     asked = unit_vectors(ra_deg[placed], dec_deg[placed])

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow.compute as pc
-from scipy.spatial import cKDTree
 
 from skyfill.catalog import Reason, Role, Table, with_guessed_roles
 from skyfill.catalog.limit_rules import limit_column, with_stated_limits
 from skyfill.errors import CatalogError
-from skyfill.sky.sphere import Floats, search, unit_vectors
+from skyfill.sky.sphere import Floats, build_tree, search, unit_vectors
 from skyfill.sky.survey import Survey
 
 # The edge is this quantile of the brightness of so many sources nearby, counted to the faint side;
@@ -66,7 +65,7 @@ def faint_edge(values: Floats, survey: Places, places: Places, *, is_magnitude: 
     if not seen.any():
         raise CatalogError("has no value at all, and so no faint edge")
     vectors, faintness = unit_vectors(survey[0][seen], survey[1][seen]), values[seen]
-    tree, count = cKDTree(vectors), min(NEIGHBORS, int(seen.sum()))
+    tree, count = build_tree(vectors, balanced=True), min(NEIGHBORS, int(seen.sum()))
     level = QUANTILE if is_magnitude else 1 - QUANTILE
 
     def edges(part: Floats) -> tuple[Floats]:
@@ -77,7 +76,8 @@ def faint_edge(values: Floats, survey: Places, places: Places, *, is_magnitude: 
     found, placed = search(edges, anchors)[0], np.isfinite(places[0]) & np.isfinite(places[1])
     depths = np.full(len(places[0]), np.nan)
     if placed.any():
-        asked, nearest = unit_vectors(places[0][placed], places[1][placed]), cKDTree(anchors)
+        asked = unit_vectors(places[0][placed], places[1][placed])
+        nearest = build_tree(anchors, balanced=True)
         depths[placed] = found[search(lambda part: nearest.query(part)[1:], asked)[0]]
     return depths
 

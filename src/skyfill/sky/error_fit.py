@@ -1,7 +1,6 @@
 """Position errors that nobody states, estimated from the separations themselves."""
 
 import numpy as np
-from scipy.optimize import minimize
 
 from skyfill.errors import CatalogError
 from skyfill.sky.sphere import Floats
@@ -38,6 +37,8 @@ def fit_error(
     >>> bool(abs(fit_error(np.append(true, chance), 0.3**2, 5.0) - 0.4) < 0.02)
     True
     """
+    from scipy.optimize import minimize  # loads slowly, and most errors are stated
+
     separation = np.asarray(separation_arcsec, dtype=np.float64)
     known = np.broadcast_to(np.asarray(known_variance, dtype=np.float64), separation.shape)
     if len(separation) < LEAST_PAIRS:

@@ -3,10 +3,9 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from skyfill.errors import CatalogError
 from skyfill.sky.sphere import (
@@ -19,6 +18,9 @@ from skyfill.sky.sphere import (
     chord_of_arcsec,
     search,
 )
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 Keep = Literal["symmetric", "best", "all"]
 Asks = Literal["left", "right"]
@@ -162,7 +164,7 @@ def _count(points: Points, others: Points, found: _Nearest, chord: float) -> Row
     return points.by_row(counts, 0)
 
 
-def _count_in(tree: cKDTree, vectors: Floats, chord: float) -> Rows:
+def _count_in(tree: "cKDTree", vectors: Floats, chord: float) -> Rows:
     if not len(vectors):
         return np.zeros(0, dtype=np.int64)
     (counts,) = search(

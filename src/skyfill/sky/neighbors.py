@@ -1,6 +1,7 @@
 """All neighbors of each position within a radius of its own, by strips of declination."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +55,37 @@ def find_neighbors(
     >>> found.starts, found.rows
     (array([0, 0, 2]), array([0, 1], dtype=int32))
     """
+    search, n = _searcher(left, right, radius_arcsec), len(left[0])
+    counts = np.zeros(n + 1, dtype=np.int64)
+    map_rows(lambda part: search(part, counts[1:], _NOTHING, True), n)
+    starts = np.cumsum(counts)
+    if starts[-1] > MOST_PAIRS:
+        raise CatalogError(f"{starts[-1]} pairs lie within the radius; choose a smaller radius")
+    rows = np.empty(starts[-1], dtype=np.int32)
+    map_rows(lambda part: search(part, starts[:-1], rows, False), n)
+    return Neighbors(starts, rows)
+
+
+def count_neighbors(
+    left: tuple[Floats, Floats], right: tuple[Floats, Floats], radius_arcsec: float | Floats
+) -> Rows:
+    """Count the right positions within the radius of each left one; see `find_neighbors`.
+
+    Examples
+    --------
+    >>> count_neighbors(([10.0, 20.0], [0.0, 0.0]), ([20.0, 20.001], [0.0, 0.0]), 5.0)
+    array([0, 2])
+    """
+    search, n = _searcher(left, right, radius_arcsec), len(left[0])
+    counts = np.zeros(n, dtype=np.int64)
+    map_rows(lambda part: search(part, counts, _NOTHING, True), n)
+    return counts
+
+
+def _searcher(
+    left: tuple[Floats, Floats], right: tuple[Floats, Floats], radius_arcsec: float | Floats
+) -> Callable[[slice, Rows, np.ndarray, bool], None]:
+    """Return what counts the neighbors of some left rows, or writes them from given places on."""
     ra, dec = (np.asarray(angles, dtype=np.float64) for angles in left)
     radius = np.broadcast_to(np.asarray(radius_arcsec, dtype=np.float64), ra.shape)
     if np.any(~(radius >= 0)):
@@ -63,18 +95,11 @@ def find_neighbors(
     vectors = unit_vectors(ra, dec)
     chords = 2 * np.sin(np.minimum(radius * ARCSEC, math.pi) / 2) + ROUNDING
     asked = (np.mod(ra, 360.0), dec, radius / 3600 + SLACK_DEG, vectors, chords)
-    counts = np.zeros(len(ra) + 1, dtype=np.int64)
 
     def search(part: slice, at: Rows, out: np.ndarray, counting: bool) -> None:
         search_strips(*[a[part] for a in asked], *strips, at[part], out, counting)  # type: ignore[call-arg]
 
-    map_rows(lambda part: search(part, counts[1:], _NOTHING, counting=True), len(ra))
-    starts = np.cumsum(counts)
-    if starts[-1] > MOST_PAIRS:
-        raise CatalogError(f"{starts[-1]} pairs lie within the radius; choose a smaller radius")
-    rows = np.empty(starts[-1], dtype=np.int32)
-    map_rows(lambda part: search(part, starts[:-1], rows, counting=False), len(ra))
-    return Neighbors(starts, rows)
+    return search
 
 
 _NOTHING = np.empty(0, dtype=np.int32)

@@ -58,15 +58,14 @@ def probabilities(found: Associations, shares: Floats, log_ratio: Floats | None 
     """
     patterns = pattern_shares(shares) if len(shares) == found.rows.shape[1] else shares
     weight = found.log_weight if log_ratio is None else found.log_weight + log_ratio
-    out, sums = np.empty(len(found)), np.zeros(len(patterns))
-    everyone = np.ones(found.n_base, dtype=bool)
-    _normalize(found.starts, found.rows, weight, np.log(patterns), everyone, out, sums)
+    out = np.empty(len(found))
+    _normalize(found.starts, found.rows, weight, np.log(patterns), out)
     return out
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _normalize(starts, rows, log_weight, log_prior, counted, out, sums):  # type: ignore[no-untyped-def] # noqa: PLR0913, PLR0917
-    """Write probabilities; add those of each set of surveys to `sums`."""
+def _normalize(starts, rows, log_weight, log_prior, out):  # type: ignore[no-untyped-def]
+    """Write probabilities, from weights and the priors of sets of surveys."""
     for i in range(starts.size - 1):
         highest = -np.inf
         for a in range(starts[i], starts[i + 1]):
@@ -78,8 +77,17 @@ def _normalize(starts, rows, log_weight, log_prior, counted, out, sums):  # type
             total += out[a]
         for a in range(starts[i], starts[i + 1]):
             out[a] /= total
-            if counted[i]:
-                sums[_pattern(rows, a)] += out[a]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sum_by_pattern(starts, rows, log_weight, out):  # type: ignore[no-untyped-def]
+    """Add the weights of each object's associations by set of surveys, relative to the largest."""
+    for i in range(starts.size - 1):
+        highest = -np.inf
+        for a in range(starts[i], starts[i + 1]):
+            highest = max(highest, log_weight[a])
+        for a in range(starts[i], starts[i + 1]):
+            out[i, _pattern(rows, a)] += np.exp(log_weight[a] - highest)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -136,12 +144,14 @@ def fit_completeness(
     counted = np.ones(found.n_base, bool) if covered is None else covered.all(axis=1)
     weight = found.log_weight if log_ratio is None else found.log_weight + log_ratio
     patterns = pattern_shares(np.where(np.isnan(known), 0.5, known))
-    n_iter, converged, out = 0, bool(np.isfinite(known).all()), np.empty(len(found))
+    # All that EM needs to know of an object's associations, however many it has.
+    evidence = np.zeros((found.n_base, len(patterns)))
+    _sum_by_pattern(found.starts, found.rows, weight, evidence)
+    evidence = evidence[counted]
+    n_iter, converged = 0, bool(np.isfinite(known).all())
     while not converged and n_iter < MOST_ROUNDS:
         n_iter += 1
-        sums = np.zeros(len(patterns))
-        _normalize(found.starts, found.rows, weight, np.log(patterns), counted, out, sums)
-        sums += LEAST_COMPLETE
+        sums = patterns * (1 / (evidence @ patterns) @ evidence) + LEAST_COMPLETE
         last, patterns = patterns, _scaled(sums / sums.sum(), known)
         converged = bool(np.max(np.abs(patterns - last)) < SETTLED)
     shares = np.asarray(patterns @ _members(len(patterns), n_surveys))

@@ -4,14 +4,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from skyfill.errors import CatalogError
 from skyfill.threads import map_rows
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -94,26 +96,31 @@ class Points:
         return np.minimum.reduceat(self.rows, self.starts) if len(self) else self.rows
 
     @cached_property
-    def distinct(self) -> cKDTree:
+    def distinct(self) -> "cKDTree":
         """Tree of the distinct positions, which thousands of copies of (0, 0) cannot slow down."""
-        return _tree(self.vectors[self.starts])
+        return build_tree(self.vectors[self.starts])
 
     @cached_property
-    def copies(self) -> cKDTree:
+    def copies(self) -> "cKDTree":
         """Tree of the repeated positions; `distinct` and `copies` together are all points."""
         repeated = np.ones(len(self), dtype=bool)
         repeated[self.starts] = False
-        return _tree(self.vectors[repeated])
+        return build_tree(self.vectors[repeated])
 
     @cached_property
-    def everything(self) -> cKDTree:
+    def everything(self) -> "cKDTree":
         """Tree of all points, copies included."""
-        return _tree(self.vectors)
+        return build_tree(self.vectors)
 
 
-def _tree(vectors: Floats) -> cKDTree:
-    # Splitting at the middle of a cell instead of the median star halves the time to build.
-    return cKDTree(vectors, balanced_tree=False)
+def build_tree(vectors: Floats, *, balanced: bool = False) -> "cKDTree":
+    """Build a tree of unit vectors.
+
+    Splitting at the middle of a cell instead of the median star halves the time to build.
+    """
+    from scipy.spatial import cKDTree  # takes 0.2 s and 25 MB to load; not every match needs it
+
+    return cKDTree(vectors, balanced_tree=balanced)
 
 
 def arrange(ra_deg: Floats, dec_deg: Floats) -> Points:

@@ -12,6 +12,7 @@ from skyfill.sky.density import density_of_area, local_density
 from skyfill.sky.ellipses import Sources, circles
 from skyfill.sky.error_fit import fit_error
 from skyfill.sky.matching import match_positions, nearest_arcsec
+from skyfill.sky.neighbors import count_neighbors
 from skyfill.sky.position_errors import find_position_error, read_position_error
 from skyfill.sky.positions import Positions
 from skyfill.sky.shifts import Offset, fit_offset, shifted
@@ -24,6 +25,8 @@ REACH_SIGMAS = 5.0
 LEAST_SIGMAS = 3.0
 # Where even nearest neighbors are further apart, catalogues lie in different parts of the sky.
 FAR_ARCSEC = 3600.0
+# Objects that are enough for a check, and sources that a circle around one should then hold.
+CHECKED, AREA_SOURCES = 200, 100
 
 
 class CounterpartWarning(UserWarning):
@@ -120,8 +123,7 @@ def read_surroundings(
     there = Sources(*left, covs[0])
     others = tuple(Sources(*r, cov) for r, cov in zip(rights, covs[1:], strict=True))
     both = list(zip(surveys, others, strict=True))
-    _refuse_far(there, both)
-    return Surroundings(
+    found = Surroundings(
         there,
         others,
         np.stack([_density(s, o, there) for s, o in both], axis=1),
@@ -131,6 +133,8 @@ def read_surroundings(
         tuple(offsets),
         tuple(s.name for s in surveys),
     )
+    _refuse_far(found)
+    return found
 
 
 def _radius(survey: Survey) -> float:
@@ -156,20 +160,31 @@ def _refuse_empty(places: Sequence[Positions], surveys: Sequence[Survey]) -> Non
             raise CatalogError(f"{survey.name}: no row has a position; nothing can be matched")
 
 
-def _refuse_far(base: Sources, both: Sequence[tuple[Survey, Sources]]) -> None:
-    apart = [
-        (
-            survey.name,
-            float(np.nanmedian(nearest_arcsec(base.ra_deg, base.dec_deg, o.ra_deg, o.dec_deg))),
-        )
-        for survey, o in both
-    ]
-    if all(distance > FAR_ARCSEC for _, distance in apart):
-        words = ", ".join(f"{name}: {distance / 3600:.1f} degrees" for name, distance in apart)
+def _refuse_far(there: Surroundings) -> None:
+    """Refuse catalogues of different parts of the sky; those with near pairs need no search."""
+    few = there.take(_some(there.base))
+    near = zip(few.surveys, few.radius_arcsec.T, strict=True)
+    if any(count_neighbors(_place(few.base), _place(s), radius).any() for s, radius in near):
+        return
+    here = _place(there.base)
+    apart = [np.nanmedian(nearest_arcsec(*here, *_place(survey))) for survey in there.surveys]
+    if all(distance > FAR_ARCSEC for distance in apart):
+        far = zip(there.names, apart, strict=True)
+        words = ", ".join(f"{name}: {distance / 3600:.1f} degrees" for name, distance in far)
         raise CatalogError(
             f"the catalogues do not overlap: median distances to the nearest source are {words}; "
             "check the units of the positions (degrees, radians, hours)"
         )
+
+
+def _some(base: Sources) -> Rows:
+    """Choose objects with a position, evenly, for checks that do not need all."""
+    placed = np.flatnonzero(np.isfinite(base.ra_deg))
+    return placed[:: 1 + len(placed) // CHECKED]
+
+
+def _place(sources: Sources) -> "Place":
+    return sources.ra_deg, sources.dec_deg
 
 
 Place = tuple[Floats, Floats]
@@ -231,8 +246,11 @@ def _density(survey: Survey, sources: Sources, base: Sources) -> Floats:
 
 def _warn_area(name: str, sources: Sources, base: Sources, density: float, area: float) -> None:
     """Warn where the sources are ten times as dense as the area says, or ten times sparser."""
-    around = local_density(base.ra_deg, base.dec_deg, (sources.ra_deg, sources.dec_deg))
-    ratio = float(np.nanmedian(around)) / density
+    some = _some(base)
+    radius = np.sqrt(AREA_SOURCES / (np.pi * density))
+    counts = count_neighbors((base.ra_deg[some], base.dec_deg[some]), _place(sources), radius)
+    # Objects with nothing around them lie outside the survey.
+    ratio = float(np.median(counts[counts > 0])) / AREA_SOURCES if counts.any() else 1.0
     if not 0.1 < ratio < 10:
         _warn(
             f"{name}: an area of {area:g} square degrees gives {density * 3600**2:.3g} sources per "
