@@ -23,6 +23,8 @@ from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.threads import map_threads, n_threads
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+# A draw may take another component where its number lies at the edge of two: not quite all agree.
+SAME = 0.9999
 
 
 def simulate(n, p, seed, rate=0.3):
@@ -108,6 +110,10 @@ def quantiles_of(network, cells):
     return network.quantiles(cells, LEVELS)
 
 
+def draws_of(network, cells):
+    return network.draws(cells, 8, 0)
+
+
 def limits(n):
     print("### Limits of half of the gaps, errors of a third of the values\n")
     rows = []
@@ -117,7 +123,8 @@ def limits(n):
         few = cells.take(slice(0, 20_000))
         scores = network.score_cells(cells)
         jobs = {"posterior": partial(means_of, network),
-                "quantiles, 5 levels": partial(quantiles_of, network)}  # fmt: skip
+                "quantiles, 5 levels": partial(quantiles_of, network),
+                "8 draws": partial(draws_of, network)}  # fmt: skip
         for name, job in jobs.items():
             with using("cpu"):
                 job(few.take(slice(0, 2000)))
@@ -125,7 +132,7 @@ def limits(n):
                 expected = job(few)
                 cores = len(few) / (time.perf_counter() - start)
             with using("gpu"):
-                error = np.abs(job(few) - expected).max()
+                error = np.quantile(np.abs(job(few) - expected), SAME)
                 card = n / seconds(partial(job, cells), 2)
             rows.append([f"{p} × {sum(network.n_components)}", name, f"{card:,.0f}",
                          f"{cores:,.0f}", f"{card / cores:.0f}", f"{error:.0e}"])  # fmt: skip
@@ -133,7 +140,8 @@ def limits(n):
     columns = ["columns × components", "job", "GPU", f"{n_threads()} cores", "times the cores",
                "largest difference"]  # fmt: skip
     print_table(columns, rows)
-    print("Rows per second; posteriors and quantiles from host arrays, EM from device memory.\n")
+    print("Rows per second; from host arrays, but EM from device memory. The difference is the "
+          f"largest of all but {100 * (1 - SAME):.2f} % of the cells.\n")  # fmt: skip
 
 
 def limited_step(scores, mixture):

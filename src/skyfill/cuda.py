@@ -2,7 +2,8 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -17,7 +18,7 @@ from numba import cuda as _cuda
 from numba.cuda.extending import overload  # type: ignore[attr-defined]
 
 from skyfill.atomic import Room, add_at
-from skyfill.threads import free_threads, map_threads
+from skyfill.threads import free_threads, thread_pool
 
 cuda: Any = _cuda  # has no types
 # Loops may be short: no advice is needed.
@@ -64,7 +65,9 @@ class CudaDevice:
         facts = cupy.cuda.runtime.getDeviceProperties(0)
         self.name = facts["name"].decode()
         self._blocks = BLOCKS_EACH * facts["multiProcessorCount"]
-        self._packets: list[tuple[Any, Any]] = []
+        self._packets: dict[tuple[str, int], tuple[Any, Any]] = {}
+        self._back = cupy.cuda.Stream(non_blocking=True)
+        self._courier = ThreadPoolExecutor(1)
 
     @property
     def free_bytes(self) -> int:
@@ -85,16 +88,18 @@ class CudaDevice:
 
     def _send(self, source: Any, target: Any, number: int) -> None:
         """Fill one of two packets on all cores while the other one travels."""
-        packet, has_left = self._packet(number)
+        packet, has_left = self._packet("there", number)
         has_left.synchronize()
         _copy(packet[: source.size], source)
         target.set(packet[: source.size], stream=cupy.cuda.get_current_stream())
         has_left.record()
 
-    def _packet(self, number: int) -> tuple[Any, Any]:
-        while len(self._packets) < 2:
-            self._packets.append((cupyx.empty_pinned(PACKET, np.uint8), cupy.cuda.Event()))
-        return self._packets[number % 2]
+    def _packet(self, way: str, number: int) -> tuple[Any, Any]:
+        """One of two packets of each way, and the event that it has arrived."""
+        key = way, number % 2
+        if key not in self._packets:
+            self._packets[key] = cupyx.empty_pinned(PACKET, np.uint8), cupy.cuda.Event()
+        return self._packets[key]
 
     def empty(self, shape: Any, dtype: Any = np.float64, fill: float | None = None) -> Any:
         """Make an array on the card."""
@@ -103,24 +108,39 @@ class CudaDevice:
         return cupy.empty(shape, dtype) if fill is None else cupy.full(shape, fill, dtype)
 
     def host(self, array: Any, out: Any = None) -> Any:
-        """Copy an array back; empty one packet while the other one travels."""
+        """Copy an array back."""
         if out is None:
             return cupy.asnumpy(array)
-        source = cupy.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        target = out.reshape(-1).view(np.uint8)
+        self.host_later([(array, out)])()
+        return out
+
+    def host_later(self, pairs: list[tuple[Any, Any]]) -> Callable[[], None]:
+        """Copy arrays back, as (array, out), while the card goes on; returns what waits for it."""
+        made = cupy.cuda.Event()
+        made.record()
+        return self._courier.submit(self._bring, pairs, made).result
+
+    def _bring(self, pairs: list[tuple[Any, Any]], made: Any) -> None:
+        with self._back:
+            self._back.wait_event(made)
+            for array, out in pairs:
+                self._receive(cupy.ascontiguousarray(array), out)
+
+    def _receive(self, array: Any, out: Any) -> None:
+        """Empty one of two packets on all cores while the other one travels."""
+        source, target = array.reshape(-1).view(np.uint8), out.reshape(-1).view(np.uint8)
         starts = range(0, source.size, PACKET)
         for number in range(len(starts) + 1):
             if number < len(starts):
-                packet, is_here = self._packet(number)
+                packet, is_here = self._packet("back", number)
                 some = source[starts[number] : starts[number] + PACKET]
                 some.get(out=packet[: some.size], blocking=False)
                 is_here.record()
             if number > 0:
-                packet, is_here = self._packet(number - 1)
+                packet, is_here = self._packet("back", number - 1)
                 is_here.synchronize()
                 some = target[starts[number - 1] : starts[number - 1] + PACKET]
                 _copy(some, packet[: some.size])
-        return out
 
     def run(self, body: Any, n: int, *args: Any, room: Room = 1, dtype: Any = np.float64) -> None:
         """Start a thread per item; does not wait for the end."""
@@ -167,9 +187,14 @@ class CudaDevice:
 
 def _copy(target: Any, source: Any) -> None:
     """Copy bytes on all cores."""
-    share = -(-source.size // free_threads())
+    share = max(1, -(-source.size // free_threads()))
     parts = [slice(a, min(a + share, source.size)) for a in range(0, source.size, share)]
-    map_threads(lambda part: np.copyto(target[part], source[part]), parts)
+    list(_copiers().map(lambda part: np.copyto(target[part], source[part]), parts))
+
+
+@cache
+def _copiers() -> ThreadPoolExecutor:
+    return thread_pool()  # kept: starting threads takes about as long as copying a packet
 
 
 @overload(add_at)

@@ -51,6 +51,12 @@ class Device(Protocol):
     def host(self, array: Any, out: Any = None) -> Any:
         """Copy an array back, to `out` if given; waits until all that was asked for is done."""
 
+    def host_later(self, pairs: list[tuple[Any, Any]]) -> Callable[[], None]:
+        """Copy arrays back to others, as (array, out), while loops go on; call it to wait.
+
+        The arrays must not be changed meanwhile.
+        """
+
     def run(self, body: Any, n: int, *args: Any, room: Room = 1, dtype: Any = np.float64) -> None:
         """Call ``body(i, room, *args)`` for i below n; `room` is an array of that many numbers.
 
@@ -141,6 +147,24 @@ def in_batches(device: Device, n: int, size: int, work: Callable[[slice], T]) ->
             continue
         start = rows.stop
     return found
+
+
+class Outbox:
+    """Brings results of one batch back while the next one is under way."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._wait: Callable[[], None] = lambda: None
+
+    def send(self, pairs: list[tuple[Any, Any]]) -> None:
+        """Wait for what was sent before, then send (array, out); not more may be under way."""
+        self.close()
+        self._wait = self._device.host_later(pairs)
+
+    def close(self) -> None:
+        """Wait until everything has arrived."""
+        wait, self._wait = self._wait, lambda: None
+        wait()
 
 
 def _check(name: str) -> None:

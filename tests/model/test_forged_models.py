@@ -12,7 +12,7 @@ from skyfill.network.mixture.gap_kernels import interpolate
 from skyfill.network.mixture.limited_kernels import add_normal
 from skyfill.network.mixture.margin import Identity
 from skyfill.network.mixture.margin_kernels import Maps, value_at
-from skyfill.network.mixture.margin_moments import add_component, margin_moments
+from skyfill.network.mixture.margin_moments import LADDER, add_component, margin_moments
 from skyfill.network.mixture.network import BySpread
 
 MODEL = load_model(Path(__file__).parent.parent / "model_files" / "version-2.skyfill")
@@ -109,7 +109,7 @@ def test_no_number_leads_a_kernel_outside_its_tables(value):
     table = np.full((3 * len(entries), 2), np.nan)[len(entries) : 2 * len(entries)]
     table[:] = 0.5
     for sd in (0.001, 1.0, 1e300, value):
-        parts = add_component((1.0, value, sd), table, 0.0, 0.0)
+        parts = add_component((1.0, value, sd), table, LADDER, 0.0, 0.0)
         assert not np.isfinite(value * sd) or parts[0] == pytest.approx(0.5)
     knots = np.full(9, np.nan)
     knots[3:6] = 1.0

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skyfill.classify.bodies import walk_trees
 from skyfill.classify.forest_layout import Packed, Trees, pack_trees, rounded
-from skyfill.device import Device, gpu_for, in_batches
+from skyfill.device import Device, Outbox, gpu_for, in_batches
 from skyfill.errors import DataError
 from skyfill.threads import map_rows
 
@@ -107,9 +107,11 @@ class FlatForest(Trees):
                     some = some.astype(np.float32 if self.kind == "mean" else np.float64)
                 out = device.empty(total[rows].shape, fill=0)
                 device.run(walk_trees, len(some), device.array(some), *copies[device.name], out)
-                device.host(out, total[rows])
+                outbox.send([(out, total[rows])])
 
+            outbox = Outbox(device)
             in_batches(device, len(X), ROWS_AT_ONCE, work)
+            outbox.close()
 
     def _soften(self, total: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = total + self.baseline

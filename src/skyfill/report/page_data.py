@@ -74,7 +74,7 @@ def export_moments() -> dict[str, Any]:
         "spreads": margin_moments.SPREADS.tolist(),
         "halved": margin_moments.HALVED.tolist(),
         "perScore": margin_moments.PER_SCORE.tolist(),
-        "levels": margin_moments.LEVELS.tolist(),
+        "levels": margin_moments.LADDER.widest.tolist(),
         "finer": margin_moments.FINER / margin_moments.FINEST,
         "nodes": margin_moments.NODES.tolist(),
         "weights": margin_moments.WEIGHTS.tolist(),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from skyfill.network.mixture.margin import Margin, fit_margin, identity_margin
-from skyfill.network.mixture.margin_moments import add_component, margin_moments
+from skyfill.network.mixture.margin_moments import LADDER, add_component, margin_moments
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import MixtureNetwork
 
@@ -15,7 +15,7 @@ from skyfill.network.mixture.network import MixtureNetwork
 def moments(margin, mean, sd):
     """Mean and sd of a value whose score is normal."""
     table, middle, reach = margin_moments(margin)
-    first, second = add_component((1.0, mean, sd), table, 0.0, 0.0)
+    first, second = add_component((1.0, mean, sd), table, LADDER, 0.0, 0.0)
     return middle + reach * first, reach * np.sqrt(max(second - first**2, 0.0))
 
 

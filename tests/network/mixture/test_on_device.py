@@ -164,3 +164,20 @@ def test_draws_use_the_same_random_numbers(name):
     expected = model.draws(X, 3, 0)
     with using(name):
         assert np.allclose(model.draws(X, 3, 0), expected, atol=1e-9, equal_nan=True)
+
+
+@pytest.mark.parametrize("denoise", [False, True])
+@pytest.mark.parametrize("name", DEVICES)
+def test_draws_within_limits_use_the_same_random_numbers(name, denoise):
+    rng = np.random.default_rng(9)
+    X = table(rng, 30)
+    model = network(rng, X)
+    some = uncertain(rng, X)
+    plain = (np.arange(len(X)) % 3 == 0)[:, None]
+    known = [np.where(plain, np.nan, a) for a in (some.lower, some.upper, some.errors)]
+    cells = Cells(X, *known)
+    expected = model.draws(cells, 3, 0, denoise=denoise)
+    with using(name):
+        found = model.draws(cells, 3, 0, denoise=denoise)
+    assert np.allclose(found, expected, atol=1e-6)
+    assert not np.isnan(found).any()

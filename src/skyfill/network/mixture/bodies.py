@@ -12,7 +12,7 @@ from numba import njit
 
 from skyfill.atomic import add_at
 from skyfill.network.mixture.gap_kernels import choose, find_quantiles, limited_moments
-from skyfill.network.mixture.kernels import add_log, normalize_fit
+from skyfill.network.mixture.kernels import add_log
 from skyfill.network.mixture.limited_kernels import CELLS, changes_little
 from skyfill.network.mixture.margin_kernels import last_below, score_between, value_at
 from skyfill.network.mixture.margin_moments import add_component
@@ -47,6 +47,8 @@ def score(value, j, place, shift, width, knots):  # type: ignore[no-untyped-def]
     return score_between(value, m, at, atom, knots)
 
 
+# Log densities that are this much smaller do not count; that of a row which nothing explains.
+FAR, NOWHERE = 30.0, -1e300
 # What a cell is, in the order in which the columns of a row are worked on.
 LOST, LIMITED, EXACT = range(3)
 
@@ -107,10 +109,27 @@ def weigh(i, room, cells, sorts, known, log_norms, gap_logs, logs, bare):  # typ
 
 @njit
 def share(i, room, bounds, logs, values):  # type: ignore[no-untyped-def]
-    """Turn the log densities of a row in one fit into responsibilities; write their sum's log."""
+    """Log density of a row in one fit, from those of its components."""
     fits = bounds.size - 1
     r, f = i // fits, i % fits
-    values[r, f] = normalize_fit(logs[r], bounds[f], bounds[f + 1], fits)
+    top, total = -math.inf, 0.0
+    for k in range(bounds[f], bounds[f + 1]):
+        top = max(top, logs[r, k])
+    for k in range(bounds[f], bounds[f + 1]):
+        if logs[r, k] > top - FAR:
+            total += math.exp(logs[r, k] - top)
+    values[r, f] = top + math.log(total) if total > 0.0 else NOWHERE
+
+
+@njit
+def respond(i, room, bounds, fit_of, values, logs):  # type: ignore[no-untyped-def]
+    """Turn a log density into a responsibility; neighbouring threads read neighbouring numbers."""
+    r, k = i // logs.shape[1], i % logs.shape[1]
+    f, fits = fit_of[k], bounds.size - 1
+    value = logs[r, k] - values[r, f]
+    if values[r, f] == NOWHERE:  # no component can have made the row: none is more likely
+        value = -math.log(bounds[f + 1] - bounds[f])
+    logs[r, k] = math.exp(value) / fits if value > -FAR else 0.0
 
 
 @njit
@@ -145,30 +164,36 @@ def complete(i, room, pairs, cells, sorts, sites, known, mean, sd):  # type: ign
 
 
 @njit
-def fill_gap(i, room, gaps, first, shares, mean, sd, windows, tables, middle, reach, out, spread):  # type: ignore[no-untyped-def]
+def fill_gap(i, room, gaps, first, shares, mean, sd, scales, out, spread):  # type: ignore[no-untyped-def]
     """Mean and sd of a gap on the scale of its column.
 
     The components that matter for row r are the pairs ``first[r]:first[r + 1]``.
     """
+    tables, middle, reach, ladder = scales
     r, j = gaps[i] // out.shape[1], gaps[i] % out.shape[1]
-    if windows[0].shape[0]:
-        window = (windows[0][r, j], windows[1][r, j], windows[2][r, j])
-        a, b = first[r], first[r + 1]
-        gap = (shares[a:b], mean[j, a:b], sd[j, a:b])
-        has_limits = window[0] > -math.inf or window[1] < math.inf
-        if has_limits and not changes_little(*gap, window):
-            space = (room[CELLS:], room[:CELLS])
-            one, two = limited_moments(gap, window, tables[j], space)
-            out[r, j], spread[r, j] = middle[j] + reach[j] * one, reach[j] * two
-            return
     total, sum_one, sum_two = 0.0, 0.0, 0.0
     for q in range(first[r], first[r + 1]):
         part = (shares[q], mean[j, q], sd[j, q])
-        sum_one, sum_two = add_component(part, tables[j], sum_one, sum_two)
+        sum_one, sum_two = add_component(part, tables[j], ladder, sum_one, sum_two)
         total += shares[q]
     average = sum_one / total
     out[r, j] = middle[j] + reach[j] * average
     spread[r, j] = reach[j] * math.sqrt(max(sum_two / total - average * average, 0.0))
+
+
+@njit
+def fill_limited_gap(i, room, gaps, first, shares, mean, sd, windows, scales, out, spread):  # type: ignore[no-untyped-def]
+    """Mean and sd of a gap that has limits; others keep what `fill_gap` has found."""
+    tables, middle, reach, ladder = scales
+    r, j = gaps[i] // out.shape[1], gaps[i] % out.shape[1]
+    window = (windows[0][r, j], windows[1][r, j], windows[2][r, j])
+    if window[0] == -math.inf and window[1] == math.inf:
+        return
+    a, b = first[r], first[r + 1]
+    gap = (shares[a:b], mean[j, a:b], sd[j, a:b])
+    if not changes_little(*gap, window):
+        one, two = limited_moments(gap, window, tables[j], ladder, (room[CELLS:], room[:CELLS]))
+        out[r, j], spread[r, j] = middle[j] + reach[j] * one, reach[j] * two
 
 
 @njit
@@ -188,15 +213,14 @@ def find_gap_quantiles(i, room, gaps, first, shares, mean, sd, windows, maps, ca
 
 
 @njit
-def draw_row(i, room, cells, sorts, sites, known, resp, dice, maps, out):  # type: ignore[no-untyped-def]
+def draw_row(i, room, rows, cells, sorts, sites, known, resp, dice, maps, out):  # type: ignore[no-untyped-def]
     """Write a joint draw of a plain row: a component by its responsibility, then its Gaussian.
 
     `dice` holds uniform numbers, normal ones, and where the normal ones of each row begin. Item i
-    is draw * rows + row.
+    is draw * rows + number of the row among them.
     """
     (uniform, normal, own), (order, steps, counts, _), means = dice, sorts, known[0]
-    n = cells[0].shape[0]
-    t, r = i // n, i % n
+    t, r = i // rows.size, rows[i % rows.size]
     if counts[r] == 0:
         return
     k = np.uint64(choose(resp[r], uniform[t, r]))

@@ -24,6 +24,7 @@ class Components(NamedTuple):
     log_norms: Any  # (c,): log weight - half the log determinant of the covariance
     gap_logs: Any  # (2, p, c): log chance that a cell is a gap, or is not; p is 0 where ignorable
     bounds: Any  # (fits + 1,)
+    fit_of: Any  # (c,)
     unit: tuple[Any, Any, Any]
 
     @property
@@ -58,9 +59,9 @@ def load_components(device: Device, fits: Sequence[Mixture], dtype: Any = np.flo
     kind = np.dtype(dtype).type
     unit = (kind(0), kind(1), kind(_LEAST_PIVOT[np.dtype(dtype)]))
     loaded = [device.array(np.ascontiguousarray(a), dtype) for a in arrays]
-    return Components(
-        loaded[0].ravel(), loaded[1].ravel(), loaded[2], loaded[3], device.array(bounds), unit
-    )
+    fit_of = np.repeat(np.arange(len(fits)), np.diff(bounds))
+    flat = (loaded[0].ravel(), loaded[1].ravel(), loaded[2], loaded[3])
+    return Components(*flat, device.array(bounds), device.array(fit_of), unit)
 
 
 def room_for(p: int) -> int:
@@ -131,5 +132,7 @@ def _share(device: Device, components: Components, logs: Any) -> Any:
     n, fits = len(logs), len(components.bounds) - 1
     values, loglik = device.empty((n, fits)), device.empty(n)
     device.run(bodies.share, n * fits, components.bounds, logs, values)
+    given = (components.bounds, components.fit_of, values, logs)
+    device.run(bodies.respond, logs.size, *given)
     device.run(bodies.average, n, values, loglik)
     return loglik

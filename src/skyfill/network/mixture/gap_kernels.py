@@ -42,7 +42,7 @@ _ROOT_2 = math.sqrt(2.0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, tables, out, spread):  # type: ignore[no-untyped-def]
+def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, tables, ladder, out, spread):  # type: ignore[no-untyped-def]
     """Write the mean and sd of each wanted gap on the scale of the tables.
 
     Gaps of one row follow one another.
@@ -57,7 +57,7 @@ def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, tables, out, s
             window = (windows[g, 0], windows[g, 1], windows[g, 2])
             if not changes_little(resp[r], mean[g], sd[g], window):
                 gap = (resp[r], mean[g], sd[g])
-                out[r, j], spread[r, j] = limited_moments(gap, window, tables[j], room)
+                out[r, j], spread[r, j] = limited_moments(gap, window, tables[j], ladder, room)
                 continue
         if r != last:
             last, (count, total) = r, list_components(resp[r], some)
@@ -65,7 +65,7 @@ def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, tables, out, s
         for i in range(count):
             k = some[i]
             part = (resp[r, k], mean[g, k], sd[g, k])
-            first, second = add_component(part, table, first, second)
+            first, second = add_component(part, table, ladder, first, second)
         first /= total
         out[r, j] = first
         spread[r, j] = np.sqrt(max(second / total - first * first, 0.0))
@@ -78,7 +78,7 @@ def is_limited(windows, g):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def limited_moments(gap, window, table, room):  # type: ignore[no-untyped-def]
+def limited_moments(gap, window, table, ladder, room):  # type: ignore[no-untyped-def]
     """Mean and sd of a gap within limits, on the scale of its table."""
     (resp, mean, sd), (logs, mass) = gap, room
     first, width = tabulate(resp, mean, sd, window, logs, mass)
@@ -89,10 +89,10 @@ def limited_moments(gap, window, table, room):  # type: ignore[no-untyped-def]
             one += mass[i] * value
             two += mass[i] * value * value
     else:  # a cell counts as the normal that is about as wide
-        level = spread_level(width / math.sqrt(12.0))
+        step = ladder[1][spread_level(width / math.sqrt(12.0), ladder)]
         for i in range(mass.size):
-            at = place_of(first + (i + 0.5) * width, level)
-            one, two = add_normal_value(mass[i], at, level, table, one, two)
+            at = place_of(first + (i + 0.5) * width, step)
+            one, two = add_normal_value(mass[i], at, step, table, one, two)
     return one, math.sqrt(max(two - one * one, 0.0))
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from skyfill.network._array import Array
+from skyfill.network._array import Array, IntArray
 from skyfill.network.mixture.margin import Margin
 from skyfill.network.mixture.margin_kernels import look_up
 
@@ -33,9 +33,8 @@ HALVED = np.minimum([0, *np.arange(PER_OCTAVE * OCTAVES) // PER_OCTAVE], 3)
 PER_SCORE = STEPS / FINEST / 2.0**HALVED
 _SIZES = (2 * REACH * PER_SCORE).astype(np.int64) + 1
 _STARTS, _LAST = np.cumsum([0, *_SIZES]), _SIZES - 2.0
-# The widest of these spreads that is not wider than a number of parts of the narrowest.
+# Parts of the narrowest spread in which spreads are looked up.
 FINER = 16
-LEVELS = np.searchsorted(SPREADS, np.arange(2 / FINEST * FINER) * (FINEST / FINER), "right") - 1
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(3)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -43,6 +42,19 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 # Those of earlier versions.
 MANY_NODES, MANY_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 MANY_WEIGHTS = MANY_WEIGHTS / MANY_WEIGHTS.sum()
+
+
+class Ladder(NamedTuple):
+    """Where the levels of a table stand; handed to kernels, since a GPU reads constants slowly."""
+
+    widest: IntArray  # level of the widest spread that is not wider than so many parts
+    steps: Array  # (levels, 4): variance, entries per score, first entry, last but one
+
+
+LADDER = Ladder(
+    np.searchsorted(SPREADS, np.arange(2 / FINEST * FINER) * (FINEST / FINER), "right") - 1,
+    np.stack([SPREADS**2, PER_SCORE, _STARTS[:-1], _LAST], axis=1),
+)
 
 
 class MarginMoments(NamedTuple):
@@ -123,24 +135,24 @@ def _unbiased(mean: Array, var: Array) -> tuple[Array, Array]:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def spread_level(sd):  # type: ignore[no-untyped-def]
+def spread_level(sd, ladder):  # type: ignore[no-untyped-def]
     """Give a tabulated spread that is not wider: the widest, or nearly so."""
-    return LEVELS[int(min(max(0.0, sd * (FINER / FINEST)), LEVELS.size - 1.0))]
+    return ladder[0][int(min(max(0.0, sd * (FINER / FINEST)), ladder[0].size - 1.0))]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_normal_value(share, at, level, table, first, second):  # type: ignore[no-untyped-def]
+def add_normal_value(share, at, step, table, first, second):  # type: ignore[no-untyped-def]
     """Add to sums of values and squares a normal of a tabulated spread; `at` is its place."""
     # The bound stands first in max: a NaN, which is never larger, is then no index.
-    i = int(min(max(0.0, at), _LAST[level]))
-    part, i = at - i, i + _STARTS[level]
+    i = int(min(max(0.0, at), step[3]))
+    part, i = at - i, i + int(step[2])
     mean = table[i, 0] + part * (table[i + 1, 0] - table[i, 0])
     var = table[i, 1] + part * (table[i + 1, 1] - table[i, 1])
     return first + share * mean, second + share * (mean * mean + max(0.0, var))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def add_component(part, table, first, second):  # type: ignore[no-untyped-def]
+def add_component(part, table, ladder, first, second):  # type: ignore[no-untyped-def]
     """Add to sums of values and squares what a component says of a gap, on the scale of its table.
 
     `part` holds its share, mean and sd.
@@ -152,16 +164,16 @@ def add_component(part, table, first, second):  # type: ignore[no-untyped-def]
             first += share * MANY_WEIGHTS[q] * value
             second += share * MANY_WEIGHTS[q] * value * value
         return first, second
-    level = spread_level(sd)
-    rest = math.sqrt(max(0.0, sd * sd - SPREADS[level] * SPREADS[level])) * PER_SCORE[level]
-    center = place_of(mean, level)
+    step = ladder[1][spread_level(sd, ladder)]
+    rest = math.sqrt(max(0.0, sd * sd - step[0])) * step[1]
+    center = place_of(mean, step)
     for q in range(NODES.size):
         at, weight = center + rest * NODES[q], share * WEIGHTS[q]
-        first, second = add_normal_value(weight, at, level, table, first, second)
+        first, second = add_normal_value(weight, at, step, table, first, second)
     return first, second
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def place_of(score, level):  # type: ignore[no-untyped-def]
+def place_of(score, step):  # type: ignore[no-untyped-def]
     """Entry of a level, counted from its first, that belongs to a score."""
-    return (score + REACH) * PER_SCORE[level]
+    return (score + REACH) * step[1]

@@ -19,7 +19,12 @@ from skyfill.network.mixture import gap_kernels, on_device
 from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin import Margin
 from skyfill.network.mixture.margin_kernels import Knots, Maps, lay_back, lay_out, score_columns
-from skyfill.network.mixture.margin_moments import MarginMoments, moments_of, tabulated_moments
+from skyfill.network.mixture.margin_moments import (
+    LADDER,
+    MarginMoments,
+    moments_of,
+    tabulated_moments,
+)
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
 from skyfill.network.mixture.row_kernels import NARROWEST
 from skyfill.network.mixture.weighing import Dice, Parts, draw, roll, weigh, without_noisy
@@ -217,7 +222,7 @@ class MixtureNetwork:
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
             wanted = denoise | np.isnan(part.Z[part.row_of, part.column_of])
-            gap_kernels.fill_gaps(*gaps, wanted, tables, mean[rows], sd[rows])
+            gap_kernels.fill_gaps(*gaps, wanted, tables, LADDER, mean[rows], sd[rows])
             seen[rows] = parts.seen
             if resp is not None:
                 resp[rows] = parts.resp[:, : resp.shape[1]]
@@ -302,8 +307,8 @@ class MixtureNetwork:
         """
         cells = as_cells(X, len(self))
         dice = roll(cells, n_draws, np.random.default_rng(rng))
-        if n_draws and cells.is_plain and (there := self._on_device(cells)) is not None:
-            return there.draws(cells.values, dice[:2], self._maps)
+        if n_draws and (there := self._on_device(cells)) is not None:
+            return there.draws(cells, dice, self._maps, denoise=denoise)
         before = np.concatenate([[0], np.cumsum(np.isnan(cells.values).sum(axis=1))])
         seen, out = cells.values, np.repeat(cells.values[None], n_draws, axis=0)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from skyfill.device import Device, in_batches
+from skyfill.device import Device, Outbox, in_batches
 from skyfill.network._array import Array
 from skyfill.network.cells import Cells, keep_within
 from skyfill.network.mixture import bodies, uncertain_bodies
@@ -26,8 +26,9 @@ from skyfill.network.mixture.gap_kernels import NEGLIGIBLE, quantile_room
 from skyfill.network.mixture.limited_kernels import CELLS
 from skyfill.network.mixture.margin import Constant, Margin
 from skyfill.network.mixture.margin_kernels import Knots, Maps
-from skyfill.network.mixture.margin_moments import MarginMoments
+from skyfill.network.mixture.margin_moments import LADDER, MarginMoments
 from skyfill.network.mixture.mixture import Mixture, lay_out_uncertain
+from skyfill.network.mixture.weighing import Dice
 from skyfill.network.moments import Moments
 
 # Tables of fewer rows stay on the cores of this machine, and with EM of fewer.
@@ -53,10 +54,11 @@ class Tables(NamedTuple):
     moments: Any  # (p, entries, 2): of the values at a normal score, see margin_moments.py
     middle: Any  # (p,)
     reach: Any  # (p,)
+    ladder: tuple[Any, ...]
 
 
 def load_tables(
-    device: Device, margins: Sequence[Margin], knots: Knots, moments: MarginMoments
+    device: Device, margins: Sequence[Margin], knots: Knots, moments: MarginMoments, dtype: Any
 ) -> Tables:
     """Copy margins to a device; `moments` are those of the margins."""
     p = len(margins)
@@ -66,8 +68,9 @@ def load_tables(
         if place[j] < 0 and not isinstance(margin, Constant):
             shift[j], width[j] = margin.x[0], margin.x[1] - margin.x[0]
     lines = [device.array(a) for a in (place, shift, width)]
-    maps = [device.array(a) for a in moments]
-    return Tables(*lines, tuple(device.array(a) for a in knots), *maps)  # type: ignore[call-arg]
+    of_values, ladder = (tuple(map(device.array, arrays)) for arrays in (knots, LADDER))
+    scales = (device.array(moments.tables, dtype), *map(device.array, moments[1:]))
+    return Tables(*lines, of_values, *scales, ladder)  # type: ignore[call-arg]
 
 
 def load_mixture(
@@ -80,7 +83,7 @@ def load_mixture(
     dtype: Any = np.float64,
 ) -> DeviceMixture:
     """Copy a mixture and its margins to a device."""
-    tables = load_tables(device, margins, knots, moments)
+    tables = load_tables(device, margins, knots, moments, dtype)
     return DeviceMixture(device, load_components(device, fits, dtype), tables)
 
 
@@ -102,28 +105,43 @@ class DeviceMixture:
         """Likelihoods and responsibilities of every row."""
         return self._gather(cells, responsibilities, denoise=None)
 
-    def draws(self, X: Array, dice: tuple[Array, Array], maps: Maps | tuple[Array]) -> Array:
-        """Joint draws of every row's gaps, (draws, n, p); `dice` are uniform and normal numbers."""
-        (uniform, normal), device = dice, self.device
-        out = np.repeat(X[None], len(uniform), axis=0)
+    def draws(
+        self, cells: Cells, dice: Dice, maps: Maps | tuple[Array], *, denoise: bool = False
+    ) -> Array:
+        """Joint draws of every row's gaps, (draws, n, p); with `denoise`, of noisy values too."""
+        device, X, n_draws = self.device, cells.values, len(dice.uniform)
+        out = np.repeat(X[None], n_draws, axis=0)
         own = np.concatenate([[0], np.cumsum(np.isnan(X).sum(axis=1))])
-        tables, components = tuple(map(device.array, maps)), self.components
+        tables = tuple(map(device.array, maps))
 
         def work(rows: slice) -> None:
-            weighed = self._weigh(self._load(Cells(X[rows])))
+            given = self._load(cells.take(rows))
             mine = slice(own[rows.start], own[rows.stop])
-            numbers = uniform[:, rows], normal[:, mine], own[rows] - own[rows.start]
+            numbers = dice.uniform[:, rows], dice.normal[:, mine], own[rows] - own[rows.start]
+            thrown = (*map(device.array, numbers), device.array(dice.seeds[rows]))
             found = device.array(out[:, rows])
-            given = (*weighed[:3], components.known, weighed.resp)
-            how = {"room": room_for(X.shape[1]), "dtype": components.dtype}
-            dice = tuple(map(device.array, numbers))
-            n_items = uniform[:, rows].size
-            device.run(bodies.draw_row, n_items, *given, dice, tables, found, **how)
-            out[:, rows] = device.host(found)
+            self._draw(self._weigh(given), thrown, tables, found, denoise)
+            outbox.send(list(zip(self._within(given, found), out[:, rows], strict=True)))
 
+        outbox = Outbox(device)
         with device.alone():
-            in_batches(device, len(X), max(1, ROWS_AT_ONCE // len(uniform)), work)
+            in_batches(device, len(X), max(1, ROWS_AT_ONCE // n_draws), work)
+            outbox.close()
         return out
+
+    def _draw(self, weighed: Weighed, dice: Any, maps: Any, found: Any, denoise: bool) -> None:
+        """Draw plain rows, every draw by itself, and rows with limits or errors from streams."""
+        device, known, p, xp = self.device, self.components.known, found.shape[2], self.device.xp
+        cells, sorts, sites, resp = weighed[:4]
+        is_plain = (sorts[3] == 0) & (sorts[2] == xp.isnan(cells[0]).sum(axis=1))
+        plain, others = xp.flatnonzero(is_plain), xp.flatnonzero(~is_plain)
+        given, how = (cells, sorts, sites, known, resp), {"dtype": self.components.dtype}
+        work: tuple[Any, ...] = (plain, *given, dice[:3], maps, found)
+        device.run(bodies.draw_row, len(found) * len(plain), *work, room=room_for(p), **how)
+        if len(others):
+            room = (room_for(p) + uncertain_bodies.DRAWN * p, max(p, 2))
+            work = (others, *given, dice[3], denoise, maps, found)
+            device.run(uncertain_bodies.draw_uncertain, len(others), *work, room=room, **how)
 
     def quantiles(
         self, cells: Cells, maps: Maps | tuple[Array], calibration: tuple[Array, ...]
@@ -140,10 +158,12 @@ class DeviceMixture:
             gaps, found = xp.flatnonzero(xp.isnan(given[0])), device.array(out[:, rows])
             pairs = (*self._complete(weighed), weighed.cells[1:], *known)
             device.run(bodies.find_gap_quantiles, len(gaps), gaps, *pairs, found, room=room)
-            out[:, rows] = device.host(self._within(given, found))
+            outbox.send(list(zip(self._within(given, found), out[:, rows], strict=True)))
 
+        outbox = Outbox(device)
         with device.alone():
             in_batches(device, len(cells), ROWS_AT_ONCE, work)
+            outbox.close()
         return out
 
     def _gather(
@@ -163,11 +183,13 @@ class DeviceMixture:
             made = {"loglik": weighed.loglik, "seen": weighed.seen, "resp": weighed.resp}
             if denoise is not None:
                 made["mean"], made["sd"] = self._fill(given, weighed, denoise)
-            for name, out in found.items():
-                self.device.host(made[name].astype(np.float64, copy=False), out[rows])
+            outbox.send([(made[name].astype(np.float64, copy=False), out[rows])
+                         for name, out in found.items()])  # fmt: skip
 
+        outbox = Outbox(self.device)
         with self.device.alone():
             in_batches(self.device, n, ROWS_AT_ONCE, work)
+            outbox.close()
         return found
 
     def _load(self, cells: Cells) -> Given:
@@ -208,9 +230,11 @@ class DeviceMixture:
         if denoise and len(windows[2]):
             lost |= windows[2] > 0
         gaps, out, spread = xp.flatnonzero(lost), X.copy(), device.empty(X.shape, fill=0)
-        room = weighed.resp.shape[1] + CELLS if len(windows[0]) else 1
-        pairs = (gaps, *self._complete(weighed), windows)
-        device.run(bodies.fill_gap, len(gaps), *pairs, *self.tables[4:], out, spread, room=room)
+        known, made = (gaps, *self._complete(weighed)), (self.tables[4:], out, spread)
+        device.run(bodies.fill_gap, len(gaps), *known, *made)
+        if len(windows[0]):
+            room = weighed.resp.shape[1] + CELLS
+            device.run(bodies.fill_limited_gap, len(gaps), *known, windows, *made, room=room)
         return self._within(given, out), spread
 
     def _within(self, given: Given, filled: Any) -> Any:

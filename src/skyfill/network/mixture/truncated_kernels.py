@@ -222,3 +222,55 @@ def draw_windows(precision, low, high, noise, start, state, x):  # type: ignore[
                 share = var / both
                 spread = math.sqrt(var * (1.0 - share))
                 x[i] = at + share * (found - at) + spread * quantile(uniform(state))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_some_within(squares, windows, start, state, e, x):  # type: ignore[no-untyped-def]
+    """Draw from a centred Gaussian of which the first coordinates lie within windows.
+
+    The first square holds the covariance below its diagonal and gets its Cholesky factor; the
+    others are room, as is `e`. `start` is a point near the mean within the windows.
+    """
+    (L, inverse, precision), (low, high, noise) = squares, windows
+    c = low.size
+    factorize(L, x.size)
+    if c:
+        invert_lower(L, c, inverse)
+        for i in range(c):
+            for j in range(c):
+                precision[i, j] = 0.0
+                for h in range(max(i, j), c):
+                    precision[i, j] += inverse[h, i] * inverse[h, j]
+        draw_windows(precision[:c, :c], low, high, noise, start, state, x[:c])
+        for i in range(c):
+            e[i] = 0.0
+            for h in range(i + 1):
+                e[i] += inverse[i, h] * x[h]
+    for i in range(c, x.size):
+        e[i] = quantile(uniform(state))
+    for i in range(c, x.size):
+        x[i] = 0.0
+        for h in range(i + 1):
+            x[i] += L[i, h] * e[h]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def factorize(L, n):  # type: ignore[no-untyped-def]
+    """Replace a covariance, below its diagonal, by its Cholesky factor."""
+    for i in range(n):
+        for j in range(i + 1):
+            value = L[i, j]
+            for h in range(j):
+                value -= L[i, h] * L[j, h]
+            L[i, j] = math.sqrt(max(value, 1e-300)) if i == j else value / L[j, j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def invert_lower(L, n, out):  # type: ignore[no-untyped-def]
+    """Write the inverse of the first rows of a lower triangle, below the diagonal."""
+    for i in range(n):
+        for j in range(i + 1):
+            value = 1.0 if i == j else 0.0
+            for h in range(j, i):
+                value -= L[i, h] * out[h, j]
+            out[i, j] = value / L[i, i]

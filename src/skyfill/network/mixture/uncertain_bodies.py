@@ -10,20 +10,26 @@ import numpy as np
 from numba import njit
 
 from skyfill.network.mixture.bodies import score
+from skyfill.network.mixture.gap_kernels import choose
+from skyfill.network.mixture.margin_kernels import value_at
 from skyfill.network.mixture.row_kernels import BEHIND, NARROWEST
 from skyfill.network.mixture.solving import (
+    NO,
     ONE,
     TWO,
+    complete_row,
     covariance,
     invert,
     place_errors,
     solve,
     substitute,
 )
-from skyfill.network.mixture.truncated_kernels import propagate
+from skyfill.network.mixture.truncated_kernels import draw_some_within, propagate, uniform
 
-# Lines of numbers, one per limit, that propagation needs.
+# Numbers per limit that propagation needs.
 LINES = 6
+# Numbers per column that draws need.
+DRAWN = 6
 
 
 @njit
@@ -117,3 +123,71 @@ def settle(i, room, bounds, tops, logs, met):  # type: ignore[no-untyped-def]
             met[r, k] = -math.inf
         else:
             best = max(best, met[r, k])
+
+
+@njit
+def draw_uncertain(i, rooms, rows, cells, sorts, sites, known, resp, seeds, denoise, maps, out):  # type: ignore[no-untyped-def]
+    """Write joint draws of a row with limits or errors, from a stream of its own; see `draw_lost`.
+
+    With `denoise`, values seen with an error are drawn, too.
+    """
+    (room, squares), (order, steps, counts, limits), means = rooms, sorts, known[0]
+    r, p = rows[i], order.shape[1]
+    count, limited = np.uint64(counts[r]), np.uint64(limits[r])
+    solved, state = np.uint64(p * (p + 1) // 2), seeds[r : r + 1]
+    lines = room[p * (p + 1) // 2 + 3 * p :]
+    x = lines[5 * p : 5 * p + np.int64(counts[r])]
+    for t in range(out.shape[0]):
+        k = np.uint64(choose(resp[r], uniform(state)))
+        complete_row(r, k, room, cells, sorts, sites, known)
+        start_at(lines, count, limited, solved, room)
+        place_errors(r, order[r], count, cells, room)
+        solve(cells[0][r], order[r], steps[r], count, k, known, room, True)
+        substitute(NO, count, np.uint64(p), room)
+        invert(NO, count, known[3], room)
+        draw_lost(r, k, room, squares, lines, cells, sorts, known, state, x)
+        for a in range(count):
+            here = limited_first(np.uint64(a), count, limited)
+            if denoise or math.isnan(cells[0][r, order[r, here]]):
+                score = means[steps[r, here] + k] - room[solved + here] + x[a]
+                out[t, r, order[r, here]] = value_at(maps, order[r, here], score)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def start_at(lines, count, limited, solved, room):  # type: ignore[no-untyped-def]
+    """Keep the distances from the means that limited columns have in the light of their limits."""
+    a = NO
+    while a < limited:
+        lines[a] = room[solved + count - limited + a]
+        a += ONE
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def draw_lost(r, k, room, squares, lines, cells, sorts, known, state, x):  # type: ignore[no-untyped-def]
+    """Draw what is lost of a row, less its mean without the limits; limited columns come first.
+
+    `lines` begins with what `start_at` has kept, and has room for four more numbers per column.
+    """
+    (order, steps, counts, limits), (means, _, _, unit) = sorts, known
+    p, c = order.shape[1], np.int64(limits[r])
+    count, limited = np.uint64(counts[r]), np.uint64(limits[r])
+    low, high, noise = lines[p : p + c], lines[2 * p : 2 * p + c], lines[3 * p : 3 * p + c]
+    start, e = lines[:c], lines[4 * p : 5 * p]
+    for a in range(c):
+        here = limited_first(np.uint64(a), count, limited)
+        j, distance = order[r, here], room[np.uint64(p * (p + 1) // 2) + here]
+        at = means[steps[r, here] + k] - distance
+        low[a], high[a], noise[a] = cells[1][r, j] - at, cells[2][r, j] - at, cells[3][r, j]
+        start[a] = distance - start[a]
+    for a in range(x.size):
+        one = limited_first(np.uint64(a), count, limited)
+        for b in range(a + 1):
+            two = limited_first(np.uint64(b), count, limited)
+            squares[0, a, b] = covariance(max(one, two), min(one, two), count, unit, room)
+    draw_some_within((squares[0], squares[1], squares[2]), (low, high, noise), start, state, e, x)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def limited_first(a, count, limited):  # type: ignore[no-untyped-def]
+    """Place of a lost column, when those with limits are counted before the others."""
+    return count - limited + a if a < limited else a - limited

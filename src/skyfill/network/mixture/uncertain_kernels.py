@@ -7,6 +7,7 @@ from skyfill.network.mixture.gap_kernels import NEGLIGIBLE, choose
 from skyfill.network.mixture.lanes import LANES
 from skyfill.network.mixture.margin_kernels import value_at
 from skyfill.network.mixture.row_kernels import (
+    LIMITED,
     NOISY,
     UNKNOWN,
     look_at_lost,
@@ -17,7 +18,7 @@ from skyfill.network.mixture.row_kernels import (
     sort_cells,
     weigh_row,
 )
-from skyfill.network.mixture.truncated_kernels import draw_windows, quantile, uniform
+from skyfill.network.mixture.truncated_kernels import draw_some_within, uniform
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -95,65 +96,52 @@ def draw_uncertain(cells, rows, components, resp, seeds, maps, out):  # type: ig
     """Write joint draws of what is lost: a component, its limited cells, the rest given these."""
     blocks, p, _ = components.means.shape
     room, spare, state = make_row(blocks, p), np.empty(blocks * LANES), np.empty(1, np.uint64)
-    x, e = np.empty(p), np.empty(p)
+    own, lines, order = np.empty((3, p, p)), np.empty((6, p)), np.empty(p, np.int64)
     for r in rows:
         shape = sort_cells(cells, r, room)
         count = shape[1]
         prepare_row(cells, r, shape, components, room)
         weigh_row(cells, r, components, room, shape, spare)
+        put_limited_first(shape, room, order)
         state[0] = seeds[r]
         for t in range(out.shape[0]):
             component = choose(resp[r], uniform(state))
             look_at_lost(shape, component, components, room, True)
-            draw_row(cells, r, shape, component, room, state, x, e)
-            for i in range(count):
-                j = room.lost[i]
-                out[t, r, j] = value_at(maps, j, room.at[component, i] + x[i])
+            x = draw_lost(cells, r, shape, component, room, order, own, lines, state)
+            for a in range(count):
+                j = room.lost[order[a]]
+                out[t, r, j] = value_at(maps, j, room.at[component, order[a]] + x[a])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_row(cells, r, shape, component, room, state, x, e):  # type: ignore[no-untyped-def]
-    """Draw what is lost of a row, less its mean without the limits, for one component."""
+def put_limited_first(shape, room, order):  # type: ignore[no-untyped-def]
+    """List the lost cells, those with limits first."""
     _, count, limited, _ = shape
-    # Limited cells first, then the others; L is the Cholesky factor in this order.
-    order, is_limited = np.empty(count, np.int64), np.zeros(count, np.bool_)
+    at = limited
     for a in range(limited):
         order[a] = room.place[a]
-        is_limited[room.place[a]] = True
-    at = limited
     for i in range(count):
-        if not is_limited[i]:
+        if room.kind[room.lost[i]] != LIMITED:
             order[at] = i
             at += 1
-    L = np.zeros((count, count))
-    for i in range(count):
-        for j in range(i + 1):
-            value = room.cov[component, order[i], order[j]]
-            for h in range(j):
-                value -= L[i, h] * L[j, h]
-            L[i, j] = np.sqrt(max(value, 1e-300)) if i == j else value / L[j, j]
-    if limited:
-        start_within(cells, r, limited, component, room, L, state, e)
-    for i in range(limited, count):
-        e[i] = quantile(uniform(state))
-    for i in range(count):
-        x[order[i]] = 0.0
-        for h in range(i + 1):
-            x[order[i]] += L[i, h] * e[h]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def start_within(cells, r, limited, component, room, L, state, e):  # type: ignore[no-untyped-def]
-    """Draw the limited cells within their limits; write the normals that give them by L."""
-    low, high, noise = np.empty(limited), np.empty(limited), np.empty(limited)
-    start, found = np.zeros(limited), np.empty(limited)
+def draw_lost(cells, r, shape, component, room, order, own, lines, state):  # type: ignore[no-untyped-def]
+    """Draw what is lost of a row in that order, less its mean without the limits."""
+    _, count, limited, _ = shape
+    low, high, noise = lines[0, :limited], lines[1, :limited], lines[2, :limited]
+    start, e, x = lines[3, :limited], lines[4, :count], lines[5, :count]
+    cov = room.cov[component]
+    for a in range(count):
+        for b in range(a + 1):
+            own[0, a, b] = cov[order[a], order[b]]
     for a in range(limited):
-        i = room.place[a]
+        i = order[a]
         j, mean = room.lost[i], room.at[component, i]
         low[a], high[a] = cells.low[r, j] - mean, cells.high[r, j] - mean
-        noise[a] = cells.noise[r, j]
+        noise[a], start[a] = cells.noise[r, j], 0.0
         for h in range(limited):
-            start[a] += room.cov[component, i, room.place[h]] * room.alpha[component, h]
-    inverse = np.linalg.inv(L[:limited, :limited])
-    draw_windows(inverse.T @ inverse, low, high, noise, start, state, found)
-    e[:limited] = inverse @ found
+            start[a] += cov[i, order[h]] * room.alpha[component, h]
+    draw_some_within((own[0], own[1], own[2]), (low, high, noise), start, state, e, x)
+    return x
