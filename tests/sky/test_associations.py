@@ -12,10 +12,11 @@ from scipy.integrate import dblquad
 
 from skyfill.errors import CatalogError
 from skyfill.sky.associations import Associations, associate
+from skyfill.sky.completeness import fit_completeness
 from skyfill.sky.ellipses import Sources, circles, ellipses
 from skyfill.sky.matching import match_positions
 from skyfill.sky.neighbors import count_neighbors, find_neighbors
-from skyfill.sky.posterior import fit_completeness, probabilities, summarize
+from skyfill.sky.posterior import probabilities, summarize
 from skyfill.sky.sphere import ARCSEC
 from tests.sky.fields import scattered
 
@@ -81,6 +82,24 @@ def test_the_first_axis_of_an_ellipse_points_north_at_angle_zero_and_east_at_90(
         along = associate(at(0, 0, cov), [at(x, y, circles(0.1))], [1.0], [9.0]).log_weight[1]
         across = associate(at(0, 0, cov), [at(-y, x, circles(0.1))], [1.0], [9.0]).log_weight[1]
         assert along > across + 3
+
+
+def test_within_the_beam_the_base_may_lie_anywhere_towards_a_fainter_neighbor():
+    """The weight is the mean of those of a base moved back by its neighbor's share of the light."""
+    density, radii = [1e-3, 2e-3], [6.0, 6.0]
+    first = at([0.6, 1.9, -5.0], [0.2, 0.9, 0.0], circles([0.2, 0.2, 0.2]))
+    second = at(0.5, 0.3, circles(0.3))
+    shares = 1 / (1 + 10 ** (0.4 * (np.arange(5) + 0.5)))
+
+    def weight(x, y, beam=0.0):
+        found = associate(at(x, y, circles(0.5)), [first, second], density, radii, rest="ignore",
+                          beam_arcsec=beam)  # fmt: skip
+        row = np.flatnonzero((found.rows == [0, 0]).all(axis=1))[0]
+        return found.log_weight[row]
+
+    moved = [weight(-share * 1.3, -share * 0.7) for share in shares]
+    assert_allclose(weight(0, 0, beam=2.0), np.log(np.mean(np.exp(moved))), rtol=1e-6)
+    assert weight(0, 0, beam=1.0) == weight(0, 0)
 
 
 def test_near_a_pole_north_turns_with_right_ascension():
@@ -271,6 +290,27 @@ def test_completeness_by_em_finds_the_share_of_objects_with_a_counterpart():
     assert abs(fit.shares[0] - has.mean()) < 0.02
     best = summarize(found, probabilities(found, fit.shares))
     assert abs(best.p_any.mean() - fit.shares[0]) < 1e-4
+
+
+def test_shares_may_depend_on_the_position_error():
+    """Two errors, four tenths and nine tenths with a sure counterpart: a line has both."""
+    n = 2000
+    has = np.tile(np.arange(10) < 9, n // 10)
+    has = np.append(has, np.tile(np.arange(10) < 4, n // 10))
+    starts = np.concatenate([[0], np.cumsum(1 + has)])
+    rows = np.full((starts[-1], 1), -1)
+    rows[starts[:-1][has] + 1] = 0
+    found = Associations(starts, rows, np.where(rows[:, 0] >= 0, 50.0, 0.0))
+    fit = fit_completeness(found, variance=np.repeat([1.0, 100.0], n))
+    assert_allclose(fit.of(np.array([1.0, 100.0]))[:, 1], [0.9, 0.4], atol=2e-3)
+    assert_allclose(fit.shares, [0.65], atol=1e-3)
+    assert fit_completeness(found, variance=np.ones(2 * n)).trend is None
+
+
+def test_a_stated_share_does_not_depend_on_the_position_error():
+    found = Associations(np.array([0, 1, 2]), np.array([[-1], [-1]]), np.zeros(2))
+    fit = fit_completeness(found, stated=np.array([0.3]), variance=np.array([1.0, 9.0]))
+    assert_allclose(fit.of(np.array([1.0, 9.0])), [[0.7, 0.3]] * 2)
 
 
 def test_completeness_counts_covered_objects_only():

@@ -10,15 +10,13 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.match_columns import mention_errors
+from skyfill.cli.match_photometry import read_photometry
 from skyfill.cli.options import is_given
-from skyfill.cli.survey_options import BASE, arcsec, area, common_value, named_values, number, year
-from skyfill.cli.terminal import GUESSED, echo, mention, note, warn, write_json
+from skyfill.cli.survey_options import arcsec, area, common_value, named_values, number, year
+from skyfill.cli.terminal import echo, note, warn, write_json
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from skyfill.classify import MixturePhotometry
     from skyfill.sky import (
         CounterpartReport,
         CounterpartRules,
@@ -54,6 +52,12 @@ probability_options = shared.stacked(
         metavar="NAME=SHARE",
         help="Share of BASE with a counterpart in a survey.  [default: estimated]",
     ),
+    click.option(
+        "--beam",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="ARCSEC",
+        help="Resolution of BASE, if it may see several sources as one, between them.",
+    ),
     shared.choice(
         "--photometry",
         "learn|none",
@@ -88,7 +92,7 @@ probability_options = shared.stacked(
     click.option("--figure", type=shared.FILE, help="Draw purity and completeness (.png, .pdf)."),
 )
 _ONLY_HERE = (
-    *("errors", "areas", "completeness", "photometry", "bands", "prior_from"),
+    *("errors", "areas", "completeness", "beam", "photometry", "bands", "prior_from"),
     *("false_rate", "p_any", "all_file", "figure"),
 )
 
@@ -121,7 +125,7 @@ def match_with_probability(
     epoch = common_value(options["epoch"], year)
     there = read_surroundings(base, surveys, remove_offset=options["remove_offset"], epoch=epoch)
     rules = _rules(options)
-    photometry = _photometry(base, surveys, there, options)
+    photometry = read_photometry(base, surveys, there, options)
     found = find_counterparts(there, rules, photometry)
     threshold = _threshold(there, found, rules, options)
     if options["false_rate"] and threshold:
@@ -175,6 +179,7 @@ def _described(surveys: Sequence[Survey], options: Mapping[str, Any]) -> list[Su
             error=errors.get(survey.name),
             area_deg2=areas.get(survey.name, of_all),
             completeness=shares.get(survey.name),
+            beam_arcsec=options["beam"] or 0.0,
         )
         for survey in surveys
     ]
@@ -191,61 +196,6 @@ def _rules(options: Mapping[str, Any]) -> CounterpartRules:
     from skyfill.sky import CounterpartRules
 
     return CounterpartRules(one_to_one=options["keep"] == "symmetric", p_any=options["p_any"])
-
-
-def _photometry(
-    base: Survey, surveys: Sequence[Survey], there: Surroundings, options: Mapping[str, Any]
-) -> MixturePhotometry | None:
-    if options["photometry"] == "none":
-        return None
-    import numpy as np
-
-    from skyfill.classify import MixturePhotometry
-    from skyfill.sky import group_elsewhere
-
-    names = [BASE, *(survey.name for survey in surveys)]
-    given = named_values(options["bands"], names, "--bands", lambda text: text.split(","))
-    bands = [given.get(s.name, _magnitudes(s) if s is not base else []) for s in (base, *surveys)]
-    for survey, own in zip((base, *surveys), bands, strict=True):
-        if own and survey.name not in given:
-            mention(GUESSED, f"{survey.name}: bands {', '.join(own)}")
-    if not any(bands[1:]):
-        note("no magnitudes found: positions alone; name them with --bands NAME=COLUMN,...")
-        return None
-    values = [
-        s.table.numbers(*b) if b else np.empty((len(s.table), 0))
-        for s, b in zip((base, *surveys), bands, strict=True)
-    ]
-    known = options["prior_from"] and _known(options["prior_from"], names, bands)
-    return MixturePhotometry(values[0], values[1:], group_elsewhere(there), known=known)
-
-
-def _magnitudes(survey: Survey) -> list[str]:
-    from skyfill.catalog import Role
-
-    table = survey.table
-    features = table.names_with(Role.FEATURE)
-    return [
-        name
-        for name in features
-        if table.info(name).unit == "mag" or (table.info(name).ucd or "").startswith("phot.mag")
-    ]
-
-
-def _known(path: Path, names: Sequence[str], bands: Sequence[Sequence[str]]) -> np.ndarray:
-    """Read the values of known counterparts by the names that match gives to columns."""
-    from skyfill.catalog import read_table
-
-    table = read_table(path)
-    suffixes = ["" if name == BASE else f"_{name}" for name in names]
-    columns = [f"{b}{end}" for end, own in zip(suffixes, bands, strict=True) for b in own]
-    absent = [name for name in columns if name not in table.names]
-    if absent:
-        raise CatalogError(
-            f"{path}: no column {absent[0]!r}; --prior-from needs a table joined by skyfill match "
-            f"with the same names of surveys and bands ({', '.join(columns)})"
-        )
-    return table.numbers(*columns)
 
 
 def _threshold(

@@ -1,6 +1,7 @@
 """Positions: cross-match any number of catalogues into one table with gaps."""
 
 from skyfill.sky.associations import Associations, associate
+from skyfill.sky.completeness import Completeness, fit_completeness
 from skyfill.sky.counterpart_table import (
     BASE_ROW,
     PROBABILITY,
@@ -27,9 +28,7 @@ from skyfill.sky.positions import (
     read_positions,
 )
 from skyfill.sky.posterior import (
-    Completeness,
     Counterparts,
-    fit_completeness,
     pattern_shares,
     probabilities,
     summarize,

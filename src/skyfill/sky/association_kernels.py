@@ -19,6 +19,8 @@ LOG_2PI = math.log(2 * math.pi)
 MOST_SIGMAS = 6.0
 # How sources outside an association are weighed.
 IGNORED, BY_BEST, BY_SUM = range(3)
+# Share of a neighbor in the light of a blend: up to five magnitudes fainter, all as likely.
+LIGHT = 1 / (1 + 10 ** (0.4 * (np.arange(5) + 0.5)))
 # Sums: S (east, both, north), h (east, north), x'Wx, log |W|, members, log density.
 SXX, SXY, SYY, HX, HY, XWX, LOG_W, MEMBERS, LOG_RHO = range(9)
 # Candidate: offset (east, north), W (east, both, north), log |W|, largest variance, log density.
@@ -77,6 +79,30 @@ def log_evidence(sums):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def log_blended(sums, start, source, neighbors, beam):  # type: ignore[no-untyped-def]
+    """Log evidence, averaged over how far neighbors within the beam pull the base's position.
+
+    The base sees a source and its fainter neighbors as one object, at their center of light.
+    Moving the base by -d moves all members by d; `start` holds the sums of the base alone.
+    """
+    plain, log_total, n = log_evidence(sums), -np.inf, 0
+    mxx, mxy, myy = sums[SXX] - start[SXX], sums[SXY] - start[SXY], sums[SYY] - start[SYY]
+    moved = sums.copy()
+    for j in range(len(neighbors)):
+        east, north = neighbors[j, DX] - source[DX], neighbors[j, DY] - source[DY]
+        if not 0 < east * east + north * north <= beam * beam:
+            continue
+        for share in LIGHT:
+            x, y = share * east, share * north
+            moved[HX] = sums[HX] + mxx * x + mxy * y
+            moved[HY] = sums[HY] + mxy * x + myy * y
+            moved[XWX] = sums[XWX] + x * (sums[HX] + moved[HX]) + y * (sums[HY] + moved[HY])
+            log_total = np.logaddexp(log_total, log_evidence(moved))
+            n += 1
+    return plain if n == 0 else log_total - math.log(n)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _fits(sources, candidate, chosen, level, firsts):  # type: ignore[no-untyped-def]
     """Tell whether a candidate is near enough to the sources chosen from earlier surveys."""
     for k in range(level):
@@ -89,7 +115,7 @@ def _fits(sources, candidate, chosen, level, firsts):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def enumerate_sets(sources, firsts, start, members, log_e, log_rho, count_only):  # type: ignore[no-untyped-def]
+def enumerate_sets(sources, firsts, start, beam, members, log_e, log_rho, count_only):  # type: ignore[no-untyped-def]
     """Walk through all choices of at most one source per survey; return their number.
 
     `firsts` says where the sources of each survey begin, `start` holds the sums to begin with. The
@@ -107,6 +133,11 @@ def enumerate_sets(sources, firsts, start, members, log_e, log_rho, count_only):
                 for k in range(n_surveys):
                     members[n, k] = chosen[k]
                 log_e[n], log_rho[n] = log_evidence(sums[level]), sums[level, LOG_RHO]
+                for k in range(n_surveys if beam > 0 else 0):
+                    if chosen[k] >= 0:
+                        near = sources[firsts[k] : firsts[k + 1]]
+                        log_e[n] = log_blended(sums[level], start, near[chosen[k]], near, beam)
+                        break
             n += 1
             level -= 1
             continue
@@ -166,12 +197,12 @@ def count_sets(first, last, frames, shapes, log_density, near, survey, counts): 
             counts[i] = 1 + near[0][0, i + 1] - near[0][0, i]
         else:
             sources, firsts, start = gather(i, frames, shapes, log_density, near, survey)
-            counts[i] = enumerate_sets(sources, firsts, start, nothing, none, none, True)
+            counts[i] = enumerate_sets(sources, firsts, start, 0.0, nothing, none, none, True)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def list_sets(  # type: ignore[no-untyped-def]
-    first, last, frames, shapes, log_density, near, survey, begins, members, log_weight, rest
+    first, last, frames, shapes, log_density, near, survey, begins, members, log_weight, rest, beam
 ):
     """Write the associations of base objects first to last, and their log weights."""
     for i in range(first, last):
@@ -179,7 +210,7 @@ def list_sets(  # type: ignore[no-untyped-def]
         part = slice(begins[i], begins[i + 1])
         chosen, weight = members[part], log_weight[part]
         log_rho = np.empty(len(weight))
-        enumerate_sets(sources, firsts, start, chosen, weight, log_rho, False)
+        enumerate_sets(sources, firsts, start, beam, chosen, weight, log_rho, False)
         for a in range(len(weight)):
             weight[a] -= log_rho[a]
         if firsts.size > 2 and len(sources) and rest > 0:
@@ -191,9 +222,9 @@ def list_sets(  # type: ignore[no-untyped-def]
 def _weigh_rest(sources, firsts, log_density, chosen, weight, rest):  # type: ignore[no-untyped-def]
     """Take into account that sources outside an association may belong together."""
     nothing = np.zeros(9)
-    n = enumerate_sets(sources, firsts, nothing, chosen, weight, weight, True)
+    n = enumerate_sets(sources, firsts, nothing, 0.0, chosen, weight, weight, True)
     blocks, log_e, log_rho = np.empty((n, firsts.size - 1), np.int32), np.empty(n), np.empty(n)
-    enumerate_sets(sources, firsts, nothing, blocks, log_e, log_rho, False)
+    enumerate_sets(sources, firsts, nothing, 0.0, blocks, log_e, log_rho, False)
     several = np.zeros(n, np.bool_)
     for b in range(n):
         code, size = 0, 0

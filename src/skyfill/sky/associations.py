@@ -67,6 +67,7 @@ def associate(
     *,
     rest: Rest = "sum",
     field_sets: Floats | None = None,
+    beam_arcsec: float = 0.0,
 ) -> Associations:
     """List every association within the radius of each base object and weigh it by position.
 
@@ -86,6 +87,9 @@ def associate(
     field_sets : array of shape (2**k,), optional
         How many field sources each set of surveys sees (bit k of the index for survey k). Without
         it every source of a survey is thought to be in all denser ones; ``best`` does not use it.
+    beam_arcsec : float
+        Sources nearer to one another than this are one object of the base, whose position then
+        lies between them: evidence is averaged over how much light the fainter ones may have.
 
     Examples
     --------
@@ -107,7 +111,7 @@ def associate(
         find_neighbors((base.ra_deg, base.dec_deg), (s.ra_deg, s.dec_deg), radius)
         for s, radius in zip(surveys, radius_arcsec, strict=True)
     ]
-    return _list(base, surveys, by_set, near, _REST[rest])
+    return _list(base, surveys, by_set, near, (_REST[rest], float(beam_arcsec)))
 
 
 def _first_density(log_density: Floats) -> Floats:
@@ -145,7 +149,7 @@ def _list(
     surveys: Sequence[Sources],
     log_density: Floats,
     near: Sequence[Neighbors],
-    rest: int,
+    how: tuple[int, float],
 ) -> Associations:
     facts = (_frames(base), _shapes(base), log_density, _joined(near, surveys), _stacked(surveys))
     counts = np.zeros(len(base), dtype=np.int64)
@@ -158,7 +162,7 @@ def _list(
     weight = np.empty(starts[-1])
 
     def work(part: slice) -> None:
-        kernels.list_sets(part.start, part.stop, *facts, starts, rows, weight, rest)
+        kernels.list_sets(part.start, part.stop, *facts, starts, rows, weight, *how)
 
     map_threads(work, parts)
     return Associations(starts, rows, weight)

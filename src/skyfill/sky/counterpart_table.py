@@ -178,7 +178,7 @@ def _report(field: Surroundings, found: Found, k: int, rows: Rows) -> Counterpar
     matched = rows >= 0
     return CounterpartReport(
         field.names[k],
-        float(found.completeness[k]),
+        float(found.completeness.shares[k]),
         float(np.sqrt(np.median(field.surveys[k].variance))),
         float(np.median(field.density[:, k]) * 3600**2),
         int(matched.sum()),

@@ -5,15 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from skyfill.sky.associations import Associations, Rest
+from skyfill.sky.completeness import Completeness, fit_completeness
 from skyfill.sky.elsewhere import count_groups, group_elsewhere
 from skyfill.sky.one_to_one import choose_one_to_one
-from skyfill.sky.posterior import (
-    Completeness,
-    Counterparts,
-    fit_completeness,
-    probabilities,
-    summarize,
-)
+from skyfill.sky.posterior import Counterparts, probabilities, summarize
 from skyfill.sky.sphere import Floats
 from skyfill.sky.surroundings import Surroundings
 
@@ -61,10 +56,8 @@ class Found:
     p : array of shape (m,)
         Probabilities; those of an object sum to one.
     best : Counterparts
-    completeness : array of shape (k,)
-        Share of the objects with a counterpart in each survey.
-    patterns : array of shape (2**k,)
-        Share of the objects with counterparts in just each set of surveys.
+    completeness : Completeness
+        Share of the objects with a counterpart in each survey and set of surveys.
     ratio : callable or None
         Photometric log likelihood ratio of associations, as learned.
     """
@@ -72,8 +65,7 @@ class Found:
     associations: Associations
     p: Floats
     best: Counterparts
-    completeness: Floats
-    patterns: Floats
+    completeness: Completeness
     ratio: Ratio | None = field(default=None, repr=False)
 
 
@@ -105,7 +97,7 @@ def find_counterparts(
         fitted, p = _settle(there, found, ratio(found))
     chosen = choose_one_to_one(found, p) if rules.one_to_one else None
     best = summarize(found, p, chosen)
-    return Found(found, p, best, fitted.shares, fitted.patterns, ratio)
+    return Found(found, p, best, fitted, ratio)
 
 
 def with_sets(there: Surroundings, rules: CounterpartRules) -> Surroundings:
@@ -119,5 +111,8 @@ def _settle(
     there: Surroundings, found: Associations, log_ratio: Floats | None
 ) -> tuple[Completeness, Floats]:
     """Completeness of each survey, as stated or by EM, and the probabilities it gives."""
-    fitted = fit_completeness(found, log_ratio, covered=there.covered, stated=there.completeness)
-    return fitted, probabilities(found, fitted.patterns, log_ratio)
+    variance = there.base.variance
+    fitted = fit_completeness(
+        found, log_ratio, covered=there.covered, stated=there.completeness, variance=variance
+    )
+    return fitted, probabilities(found, fitted.of(variance), log_ratio)

@@ -1,4 +1,4 @@
-"""From weights to probabilities: prior odds, completeness by EM, and what is best."""
+"""From weights to probabilities: prior odds, and what is best."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,6 @@ from skyfill.sky.sphere import Floats, Rows
 
 # Between no counterpart at all and one for every object, EM may end at the edge but not beyond.
 MOST_COMPLETE, LEAST_COMPLETE = 0.9999, 1e-4
-MOST_ROUNDS, SETTLED, FITTING_ROUNDS = 500, 1e-6, 20
 # A rival has at least this share of the probability of the best association.
 RIVAL_SHARE = 0.5
 
@@ -33,7 +32,7 @@ def pattern_shares(completeness: Floats) -> Floats:
     array([0.05, 0.45, 0.05, 0.45])
     """
     c = np.clip(completeness, LEAST_COMPLETE, MOST_COMPLETE)
-    return np.asarray(np.prod(np.where(_members(1 << len(c), len(c)), c, 1 - c), axis=1))
+    return np.asarray(np.prod(np.where(pattern_members(1 << len(c), len(c)), c, 1 - c), axis=1))
 
 
 def probabilities(found: Associations, shares: Floats, log_ratio: Floats | None = None) -> Floats:
@@ -44,9 +43,9 @@ def probabilities(found: Associations, shares: Floats, log_ratio: Floats | None 
 
     Parameters
     ----------
-    shares : array of shape (k,) or (2**k,)
+    shares : array of shape (k,), (2**k,) or (n, 2**k)
         Share of the base objects that have a counterpart in each survey, or in each set of surveys
-        (see `pattern_shares`).
+        (see `pattern_shares`), for all or for each of them.
     log_ratio : array of shape (m,), optional
         Log likelihood ratio from other evidence, photometry for instance; 0 for "none".
 
@@ -56,10 +55,11 @@ def probabilities(found: Associations, shares: Floats, log_ratio: Floats | None 
     >>> probabilities(found, np.array([0.5]))
     array([0.2, 0.8])
     """
-    patterns = pattern_shares(shares) if len(shares) == found.rows.shape[1] else shares
+    patterns = pattern_shares(shares) if shares.shape == found.rows.shape[1:] else shares
+    log_prior = np.broadcast_to(np.log(patterns), (found.n_base, patterns.shape[-1]))
     weight = found.log_weight if log_ratio is None else found.log_weight + log_ratio
     out = np.empty(len(found))
-    _normalize(found.starts, found.rows, weight, np.log(patterns), out)
+    _normalize(found.starts, found.rows, weight, log_prior, out)
     return out
 
 
@@ -69,7 +69,7 @@ def _normalize(starts, rows, log_weight, log_prior, out):  # type: ignore[no-unt
     for i in range(starts.size - 1):
         highest = -np.inf
         for a in range(starts[i], starts[i + 1]):
-            out[a] = log_weight[a] + log_prior[_pattern(rows, a)]
+            out[a] = log_weight[a] + log_prior[i, pattern_of(rows, a)]
             highest = max(highest, out[a])
         total = 0.0
         for a in range(starts[i], starts[i + 1]):
@@ -80,99 +80,23 @@ def _normalize(starts, rows, log_weight, log_prior, out):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sum_by_pattern(starts, rows, log_weight, out):  # type: ignore[no-untyped-def]
-    """Add the weights of each object's associations by set of surveys, relative to the largest."""
-    for i in range(starts.size - 1):
-        highest = -np.inf
-        for a in range(starts[i], starts[i + 1]):
-            highest = max(highest, log_weight[a])
-        for a in range(starts[i], starts[i + 1]):
-            out[i, _pattern(rows, a)] += np.exp(log_weight[a] - highest)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _pattern(rows, a):  # type: ignore[no-untyped-def]
+def pattern_of(rows, a):  # type: ignore[no-untyped-def]
+    """Set of surveys in which an association has a source, as bits."""
     code = 0
     for k in range(rows.shape[1]):
         code |= (rows[a, k] >= 0) << k
     return code
 
 
-@dataclass(frozen=True)
-class Completeness:
-    """Share of the base objects with a counterpart, as EM found it.
-
-    Attributes
-    ----------
-    shares : array of shape (k,)
-        In each survey.
-    patterns : array of shape (2**k,)
-        In each set of surveys: an object that one survey has is more often in another.
-    """
-
-    shares: Floats
-    patterns: Floats
-    n_iter: int
-    converged: bool
-
-
-def fit_completeness(
-    found: Associations,
-    log_ratio: Floats | None = None,
-    *,
-    covered: np.ndarray | None = None,
-    stated: Floats | None = None,
-) -> Completeness:
-    """Estimate by EM which share of the base objects has a counterpart in each set of surveys.
-
-    Parameters
-    ----------
-    covered : boolean array of shape (n, k), optional
-        Which base objects each survey covers; only those that all of them cover count.
-    stated : array of shape (k,), optional
-        Shares that are known; NaN where they are not. The sets of surveys are scaled to them.
+def pattern_members(n_patterns: int, n_surveys: int) -> np.ndarray:
+    """Which surveys are in each set, shape (2**k, k).
 
     Examples
     --------
-    >>> rows, weight = np.array([[-1], [0], [-1]]), np.array([0, 50, 0.0])
-    >>> sure = Associations(np.array([0, 2, 3]), rows, weight)
-    >>> fit_completeness(sure).shares.round(3)
-    array([0.5])
+    >>> pattern_members(4, 2).astype(int).tolist()
+    [[0, 0], [1, 0], [0, 1], [1, 1]]
     """
-    n_surveys = found.rows.shape[1]
-    known = np.full(n_surveys, np.nan) if stated is None else stated
-    counted = np.ones(found.n_base, bool) if covered is None else covered.all(axis=1)
-    weight = found.log_weight if log_ratio is None else found.log_weight + log_ratio
-    patterns = pattern_shares(np.where(np.isnan(known), 0.5, known))
-    # All that EM needs to know of an object's associations, however many it has.
-    evidence = np.zeros((found.n_base, len(patterns)))
-    _sum_by_pattern(found.starts, found.rows, weight, evidence)
-    evidence = evidence[counted]
-    n_iter, converged = 0, bool(np.isfinite(known).all())
-    while not converged and n_iter < MOST_ROUNDS:
-        n_iter += 1
-        sums = patterns * (1 / (evidence @ patterns) @ evidence) + LEAST_COMPLETE
-        last, patterns = patterns, _scaled(sums / sums.sum(), known)
-        converged = bool(np.max(np.abs(patterns - last)) < SETTLED)
-    shares = np.asarray(patterns @ _members(len(patterns), n_surveys))
-    return Completeness(shares, patterns, n_iter, converged)
-
-
-def _members(n_patterns: int, n_surveys: int) -> np.ndarray:
     return ((np.arange(n_patterns)[:, None] >> np.arange(n_surveys)) & 1).astype(bool)
-
-
-def _scaled(patterns: Floats, known: Floats) -> Floats:
-    """Scale the shares of sets of surveys until those of single surveys are the stated ones."""
-    members = _members(len(patterns), len(known))
-    stated = np.flatnonzero(np.isfinite(known))
-    for _ in range(FITTING_ROUNDS if stated.size else 0):
-        for k in stated:
-            wanted = np.clip(known[k], LEAST_COMPLETE, MOST_COMPLETE)
-            inside = patterns[members[:, k]].sum()
-            factor = np.where(members[:, k], wanted / inside, (1 - wanted) / (1 - inside))
-            patterns = patterns * factor
-    return patterns
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,8 @@ class Surroundings:
     names : tuple of str
     sets : array of shape (2**k,), optional
         How many field sources each set of surveys sees.
+    beam_arcsec : float
+        Resolution of the base; see `associate`.
     """
 
     base: Sources
@@ -64,12 +66,18 @@ class Surroundings:
     offsets: tuple[Offset | None, ...]
     names: tuple[str, ...]
     sets: Floats | None = None
+    beam_arcsec: float = 0.0
 
     def associate(self, rest: Rest) -> Associations:
         """List the associations of all base objects."""
-        radii = list(self.radius_arcsec.T)
         return associate(
-            self.base, self.surveys, self.density, radii, rest=rest, field_sets=self.sets
+            self.base,
+            self.surveys,
+            self.density,
+            list(self.radius_arcsec.T),
+            rest=rest,
+            field_sets=self.sets,
+            beam_arcsec=self.beam_arcsec,
         )
 
     def shifted(self, offset: Offset) -> "Surroundings":
@@ -127,11 +135,12 @@ def read_surroundings(
         there,
         others,
         np.stack([_density(s, o, there) for s, o in both], axis=1),
-        np.stack([_reach(s, o, there) for s, o in both], axis=1),
+        np.stack([_reach(s, o, there, base.beam_arcsec) for s, o in both], axis=1),
         np.stack([_covered(s, there) for s in surveys], axis=1),
         np.array([np.nan if s.completeness is None else s.completeness for s in surveys]),
         tuple(offsets),
         tuple(s.name for s in surveys),
+        beam_arcsec=base.beam_arcsec,
     )
     _refuse_far(found)
     return found
@@ -259,11 +268,12 @@ def _warn_area(name: str, sources: Sources, base: Sources, density: float, area:
         )
 
 
-def _reach(survey: Survey, sources: Sources, base: Sources) -> Floats:
+def _reach(survey: Survey, sources: Sources, base: Sources, beam: float) -> Floats:
     typical = float(np.median(sources.variance))
     sigma = np.sqrt(base.variance + typical)
     if not survey.radius_arcsec:
-        return REACH_SIGMAS * sigma
+        # The center of light of a blend lies at most half a beam from its brightest source.
+        return REACH_SIGMAS * sigma + beam / 2
     short = int(np.count_nonzero(survey.radius_arcsec < LEAST_SIGMAS * sigma))
     if short:
         _warn(

@@ -64,6 +64,8 @@ class Survey:
         are measured around each object.
     completeness : float, optional
         For probabilities: share of the base objects that have a counterpart in it; else estimated.
+    beam_arcsec : float
+        For probabilities, of the base: its resolution, within which it sees several sources as one.
     depths : mapping of str to float or None
         Columns for which unmatched objects get a limit: this one or, if None, the faint edge of
         the survey nearby.
@@ -79,6 +81,7 @@ class Survey:
     error: PositionError | None = None
     area_deg2: float | None = None
     completeness: float | None = None
+    beam_arcsec: float = 0.0
     depths: Mapping[str, float | None] = field(default_factory=dict)
 
     def positions(self) -> Positions:

@@ -73,7 +73,7 @@ def find_threshold(
     accepted = 1 - np.searchsorted(real, STEPS) / max(len(real), 1)
     by_chance = 1 - np.searchsorted(chance, STEPS) / max(len(chance), 1)
     purity = np.clip(1 - by_chance / np.maximum(accepted, 1e-12), 0.0, 1.0)
-    with_any = max(1 - float(found.patterns[0]), 1e-12)
+    with_any = max(1 - float(found.completeness.patterns[0]), 1e-12)
     completeness = np.clip(accepted * purity / with_any, 0.0, 1.0)
     good = np.flatnonzero((purity >= 1 - false_rate) & (accepted > 0))
     lowest = float(STEPS[good[0]]) if good.size else 1.01
@@ -89,5 +89,6 @@ def _shifted_p_any(
         away = there.shifted(Offset(step * np.sin(angle), step * np.cos(angle), 1))
         around = away.associate(rules.rest)
         log_ratio = None if found.ratio is None else found.ratio(around)
-        out.append(summarize(around, probabilities(around, found.patterns, log_ratio)).p_any)
+        shares = found.completeness.of(there.base.variance)
+        out.append(summarize(around, probabilities(around, shares, log_ratio)).p_any)
     return out
