@@ -208,7 +208,8 @@ def mixture_ceilings():
     solve = (seen * (seen + 1) / 2 + lost * seen + lost * (lost + 1) * (lost + 5) / 6).mean()
     invert = (lost * (lost + 1) * (lost + 2) / 3).mean()
     # Operations, and bytes that must come from or go to memory, per row.
-    least = {"weigh": (2 * c * solve, 8 * c + 24 * p), "share": (4 * c, 16 * c),
+    least = {"weigh": (2 * c * solve, 8 * c + 24 * p), "share": (4 * c, 8 * c),
+             "respond": (3 * c, 16 * c),
              "complete": (2 * matter * (solve + invert), matter * (16 * lost.mean() + 8)),
              "fill_gap": (matter * lost.mean() * 18, matter * (16 * lost.mean() + 8)),
              "score_cell": (40 * p, 16 * p), "sort_columns": (0, 16 * p)}  # fmt: skip
