@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
+from skyfill.network.mixture.compiled import leaf
 from skyfill.network.mixture.kernels import (
     complete,
     find_lost,
@@ -47,8 +48,17 @@ def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, tables, ladder
 
     Gaps of one row follow one another.
     """
-    last, count, total = -1, 0, 0.0
     some, room = np.empty(resp.shape[1], np.int64), (np.empty(resp.shape[1]), np.empty(CELLS))
+    gaps = (row_of, column_of, resp, mean, sd, windows, wanted)
+    fill_each(*gaps, tables, ladder, out, spread, some, room)
+
+
+@leaf
+def fill_each(  # type: ignore[no-untyped-def]
+    row_of, column_of, resp, mean, sd, windows, wanted, tables, ladder, out, spread, some, room
+):
+    """Write mean and sd of the gaps; `some` and `room` have room for each component."""
+    last, count, total = -1, 0, 0.0
     for g in range(row_of.size):
         r, j = row_of[g], column_of[g]
         if not wanted[g]:
@@ -71,13 +81,13 @@ def fill_gaps(row_of, column_of, resp, mean, sd, windows, wanted, tables, ladder
         spread[r, j] = np.sqrt(max(second / total - first * first, 0.0))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def is_limited(windows, g):  # type: ignore[no-untyped-def]
     """Check whether a gap has a limit."""
     return windows.shape[0] > 0 and (windows[g, 0] > -np.inf or windows[g, 1] < np.inf)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def limited_moments(gap, window, table, ladder, room):  # type: ignore[no-untyped-def]
     """Mean and sd of a gap within limits, on the scale of its table."""
     (resp, mean, sd), (logs, mass) = gap, room
@@ -96,7 +106,7 @@ def limited_moments(gap, window, table, ladder, room):  # type: ignore[no-untype
     return one, math.sqrt(max(two - one * one, 0.0))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def list_components(resp, some):  # type: ignore[no-untyped-def]
     """List the components that are not negligible; return their number and sum."""
     count, total = 0, 0.0
@@ -108,7 +118,7 @@ def list_components(resp, some):  # type: ignore[no-untyped-def]
     return count, total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def mixture_cdf(score, resp, mean, sd):  # type: ignore[no-untyped-def]
     """Probability that a gap's normal score lies below."""
     total, below = 0.0, 0.0
@@ -132,7 +142,7 @@ def gap_levels(row_of, resp, mean, sd, windows, scores, out):  # type: ignore[no
         out[g] = mixture_cdf(scores[g], resp[row_of[g]], mean[g], sd[g])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def gap_spread(resp, mean, sd):  # type: ignore[no-untyped-def]
     """Give the standard deviation of a gap's normal score: how little is known of it."""
     total, first, second = 0.0, 0.0, 0.0
@@ -145,14 +155,14 @@ def gap_spread(resp, mean, sd):  # type: ignore[no-untyped-def]
     return math.sqrt(max(second / total - first * first, 0.0))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def gap_spreads(row_of, resp, mean, sd, out):  # type: ignore[no-untyped-def]
     """Write the spread of each gap."""
     for g in range(row_of.size):
         out[g] = gap_spread(resp[row_of[g]], mean[g], sd[g])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def interpolate(steps, level):  # type: ignore[no-untyped-def]
     """Value at a level of a function that is given in even steps from 0 to 1."""
     at = level * (steps.size - 1)
@@ -160,7 +170,7 @@ def interpolate(steps, level):  # type: ignore[no-untyped-def]
     return steps[i] + (at - i) * (steps[i + 1] - steps[i])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def calibrate_levels(at, column, spread, knots, by_spread, out):  # type: ignore[no-untyped-def]
     """Levels of a gap's posterior: first by its spread, then by its column."""
     after = first_reaching(knots, spread)
@@ -172,7 +182,7 @@ def calibrate_levels(at, column, spread, knots, by_spread, out):  # type: ignore
         out[q] = interpolate(column, narrow + share * (wide - narrow))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def find_score(level, ends, resp, mean, sd):  # type: ignore[no-untyped-def]
     """Find the normal score below which a gap lies with a given probability.
 
@@ -214,13 +224,13 @@ def gap_quantiles(row_of, column_of, resp, mean, sd, windows, maps, calibration,
             out[q, r, j] = found[q]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def quantile_room(n_components):  # type: ignore[no-untyped-def]
     """Count the numbers that `find_quantiles` needs room for."""
     return n_components + CELLS + 2 * COARSE
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def find_quantiles(gap, window, j, maps, calibration, room, found):  # type: ignore[no-untyped-def]
     """Find quantiles of a gap: a monotone map keeps them, so they are found among the scores.
 
@@ -245,7 +255,7 @@ def find_quantiles(gap, window, j, maps, calibration, room, found):  # type: ign
         found[q] = value_at(maps, j, score)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def lay_scores(gap, coarse, below):  # type: ignore[no-untyped-def]
     """Write scores that span a gap's distribution, and the probability below each."""
     resp, mean, sd = gap
@@ -259,7 +269,7 @@ def lay_scores(gap, coarse, below):  # type: ignore[no-untyped-def]
         below[i] = mixture_cdf(coarse[i], resp, mean, sd)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def first_reaching(values, level):  # type: ignore[no-untyped-def]
     """Find the first of rising values, but for the very first, that is not below; or the last."""
     i = 1
@@ -305,7 +315,7 @@ def weigh_rows(X, order, starts, components, first_gap, resp, mean, sd, loglik, 
                 seen[r] = loglik[r]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def find_spreads(b, count, root, spread):  # type: ignore[no-untyped-def]
     """Write the standard deviation of each gap of a pattern for a block."""
     p = root.shape[1]
@@ -336,7 +346,7 @@ def draw_gaps(X, order, starts, components, resp, mean, first_gap, uniform, norm
                     out[t, r, lost[i]] = value_at(maps, lost[i], mean[gap + i, chosen] + noise)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def choose(resp, uniform):  # type: ignore[no-untyped-def]
     """Index of the component in whose share of the unit interval a number lies."""
     left, best = uniform, 0

@@ -7,8 +7,8 @@ width, from which moments, levels and quantiles follow.
 import math
 
 import numpy as np
-from numba import njit
 
+from skyfill.network.mixture.compiled import leaf
 from skyfill.network.mixture.truncated_kernels import is_sure, through_window
 
 # Cells of the table, and how far it reaches to both sides (in standard deviations; tails within
@@ -17,7 +17,7 @@ CELLS, BELOW, ABOVE = 64, 6.0, 9.0
 NEGLIGIBLE = 1e-5
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def tabulate(resp, mean, sd, window, logs, mass):  # type: ignore[no-untyped-def]
     """Write the probability of each cell; return where the first begins and their width.
 
@@ -57,14 +57,14 @@ def tabulate(resp, mean, sd, window, logs, mass):  # type: ignore[no-untyped-def
     return first, width
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def share_below(limit, at, root):  # type: ignore[no-untyped-def]
     """Chance that a normal about `at`, of the standard deviation root / sqrt(2), is below."""
     z = (limit - at) / root
     return 1.0 if z > 5.0 else 0.5 * math.erfc(-z)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def changes_little(resp, mean, sd, window):  # type: ignore[no-untyped-def]
     """Whether a window contains all of a gap's distribution but for a negligible part."""
     low, high, noise = window
@@ -74,7 +74,7 @@ def changes_little(resp, mean, sd, window):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def add_normal(share, log, mean, sd, first, width, mass):  # type: ignore[no-untyped-def]
     """Add a normal density to cells of equal width, outwards from where it is largest.
 
@@ -95,7 +95,7 @@ def add_normal(share, log, mean, sd, first, width, mass):  # type: ignore[no-unt
             i += int(sign)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def level_of(score, first, width, mass):  # type: ignore[no-untyped-def]
     """Probability of a lower score."""
     at = (score - first) / width
@@ -105,7 +105,7 @@ def level_of(score, first, width, mass):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def score_of(level, first, width, mass):  # type: ignore[no-untyped-def]
     """Score below which the gap lies with a given probability."""
     left = level

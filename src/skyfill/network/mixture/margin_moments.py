@@ -16,9 +16,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from skyfill.network._array import Array, IntArray
+from skyfill.network.mixture.compiled import leaf
 from skyfill.network.mixture.margin import Margin
 from skyfill.network.mixture.margin_kernels import look_up
 
@@ -134,13 +134,13 @@ def _unbiased(mean: Array, var: Array) -> tuple[Array, Array]:
     return mean - bend / 12, var
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def spread_level(sd, ladder):  # type: ignore[no-untyped-def]
     """Give a tabulated spread that is not wider: the widest, or nearly so."""
     return ladder[0][int(min(max(0.0, sd * (FINER / FINEST)), ladder[0].size - 1.0))]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def add_normal_value(share, at, step, table, first, second):  # type: ignore[no-untyped-def]
     """Add to sums of values and squares a normal of a tabulated spread; `at` is its place."""
     # The bound stands first in max: a NaN, which is never larger, is then no index.
@@ -151,7 +151,7 @@ def add_normal_value(share, at, step, table, first, second):  # type: ignore[no-
     return first + share * mean, second + share * (mean * mean + max(0.0, var))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def add_component(part, table, ladder, first, second):  # type: ignore[no-untyped-def]
     """Add to sums of values and squares what a component says of a gap, on the scale of its table.
 
@@ -173,7 +173,7 @@ def add_component(part, table, ladder, first, second):  # type: ignore[no-untype
     return first, second
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def place_of(score, step):  # type: ignore[no-untyped-def]
     """Entry of a level, counted from its first, that belongs to a score."""
     return (score + REACH) * step[1]

@@ -13,7 +13,8 @@ to about 0.02 standard deviations where the correlations are below 0.9.
 import math
 
 import numpy as np
-from numba import njit
+
+from skyfill.network.mixture.compiled import leaf
 
 # Sweeps of expectation propagation at most, and the change (in standard deviations) that ends them.
 SWEEPS, SETTLED = 30, 1e-3
@@ -39,19 +40,27 @@ _FAR = (
 )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def log_tail(z):  # type: ignore[no-untyped-def]
     """Log of the normal distribution function at z, and density over distribution there."""
+    r = hazard(z)
     if z > _TAIL:
-        below = 0.5 * math.erfc(-z / _ROOT_2)
-        return math.log(below), math.exp(-0.5 * z * z) / (_ROOT_2PI * below)
+        return math.log(0.5 * math.erfc(-z / _ROOT_2)), r
+    return -0.5 * z * z - math.log(_ROOT_2PI * r), r
+
+
+@leaf
+def hazard(z):  # type: ignore[no-untyped-def]
+    """Density of a normal over its distribution function at z."""
+    if z > _TAIL:
+        return math.exp(-0.5 * z * z) / (0.5 * _ROOT_2PI * math.erfc(-z / _ROOT_2))
     fraction = -z
     for term in range(_TERMS, 0, -1):
         fraction = -z + term / fraction
-    return -0.5 * z * z - math.log(_ROOT_2PI * fraction), fraction
+    return fraction
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def quantile(level):  # type: ignore[no-untyped-def]
     """Give the normal quantile of a level between 0 and 1, to 1e-7."""
     q = level - 0.5
@@ -62,13 +71,13 @@ def quantile(level):  # type: ignore[no-untyped-def]
     return value if q > 0.0 else -value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def _ratio(r, coefficients):  # type: ignore[no-untyped-def]
     (a, b, c, d), (e, f, g, h) = coefficients
     return (((d * r + c) * r + b) * r + a) / (((h * r + g) * r + f) * r + e)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def through_window(mean, var, low, high, noise):  # type: ignore[no-untyped-def]
     """Log probability of a window under a normal, and the normal's mean and variance within it.
 
@@ -101,28 +110,49 @@ def through_window(mean, var, low, high, noise):  # type: ignore[no-untyped-def]
     return log_p, mean + gain * step, max(var - gain * gain * slope, 1e-9 * var)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
+def inside_window(mean, var, low, high, noise):  # type: ignore[no-untyped-def]
+    """Mean and variance of a normal within a window: as `through_window`, without a logarithm."""
+    if high < np.inf and low > -np.inf:
+        _, inside, left = through_window(mean, var, low, high, noise)
+        return inside, left
+    scale = math.sqrt(var + noise)
+    side, z = (1.0, (mean - low) / scale) if high == np.inf else (-1.0, (high - mean) / scale)
+    r = hazard(z)
+    gain = var / scale
+    return mean + side * gain * r, max(var - gain * gain * r * (r + z), 1e-9 * var)
+
+
+@leaf
 def is_sure(mean, var, low, high):  # type: ignore[no-untyped-def]
     """Whether a normal lies within a window but for a negligible part."""
     reach = SURE * math.sqrt(var)
     return low < mean - reach and mean + reach < high
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def propagate(cov, low, high, noise, S, mean, tau, nu, cavity):  # type: ignore[no-untyped-def]
     """Approximate a centred Gaussian within windows by a Gaussian; return the log probability.
 
     Writes the covariance S and the mean within the windows, and the precisions `tau` and
     precision-weighted means `nu` of the factors that stand for them: S is the inverse of
     ``inv(cov) + diag(tau)``, ``mean = S @ nu``. `cavity` gets mean and variance of each coordinate
-    when its own window is left out: within the window, that normal is its distribution.
+    when its own window is left out: within the window, that normal is its distribution. Arrays may
+    be larger than `low`, which counts.
     """
+    half_log_det = fit_windows(cov, low, high, noise, S, mean, tau, nu)
+    return weigh_windows(low, high, noise, S, mean, tau, nu, cavity) - half_log_det
+
+
+@leaf
+def fit_windows(cov, low, high, noise, S, mean, tau, nu):  # type: ignore[no-untyped-def]
+    """Find the factors that stand for windows; return half the log of how much they shrink S."""
     c = low.size
     for a in range(c):  # not by slices, which a GPU cannot copy
         mean[a], tau[a], nu[a] = 0.0, 0.0, 0.0
         for b in range(c):
             S[a, b] = cov[a, b]
-    log_det = 0.0
+    log_det, det = 0.0, 1.0
     for _ in range(SWEEPS if c > 1 else 1):
         change = 0.0
         for i in range(c):
@@ -131,7 +161,7 @@ def propagate(cov, low, high, noise, S, mean, tau, nu, cavity):  # type: ignore[
             at = (mean[i] / spread - nu[i]) / free
             if tau[i] == 0.0 and is_sure(at, 1.0 / free + noise[i], low[i], high[i]):
                 continue
-            _, inside, var = through_window(at, 1.0 / free, low[i], high[i], noise[i])
+            inside, var = inside_window(at, 1.0 / free, low[i], high[i], noise[i])
             new = max(1.0 / var - free, 0.0)
             more = new - tau[i]
             pull = inside / var - at * free if new > 0.0 else 0.0
@@ -143,32 +173,48 @@ def propagate(cov, low, high, noise, S, mean, tau, nu, cavity):  # type: ignore[
             for a in range(c):
                 if a == i:
                     continue
+                share = S[a, i] * (more / shrink)
                 for b in range(c):
-                    if b != i:
-                        S[a, b] -= S[a, i] * S[i, b] * (more / shrink)
-            for a in range(c):
-                S[a, i] /= shrink
-                S[i, a] = S[a, i]
-            log_det += math.log(shrink)
+                    S[a, b] -= share * S[i, b]
+            for b in range(c):
+                S[i, b] /= shrink
             tau[i], nu[i] = new, pull
+            # One logarithm for many factors, before they run out of range.
+            det *= shrink
+            if not 1e-100 < det < 1e100:
+                log_det, det = log_det + math.log(det), 1.0
         if change < SETTLED:
             break
-    total = -0.5 * log_det
-    for i in range(c):
+    return 0.5 * (log_det + math.log(det))
+
+
+@leaf
+def weigh_windows(low, high, noise, S, mean, tau, nu, cavity):  # type: ignore[no-untyped-def]
+    """Log probability of all windows but for the determinant of S; writes the cavities."""
+    # One logarithm for the chances and the precisions of many windows.
+    total, chance, ratio = 0.0, 1.0, 1.0
+    for i in range(low.size):
         spread = S[i, i]
         free = max(1.0 / spread - tau[i], 1e-12 / spread)
         at = (mean[i] / spread - nu[i]) / free
         cavity[0, i], cavity[1, i] = at, 1.0 / free
         if tau[i] == 0.0 and is_sure(at, 1.0 / free + noise[i], low[i], high[i]):
             continue
-        log_p, _, _ = through_window(at, 1.0 / free, low[i], high[i], noise[i])
-        both = free + tau[i]
-        total += log_p + 0.5 * math.log(both / free) + 0.5 * mean[i] * nu[i]
+        both, scale = free + tau[i], math.sqrt(1.0 / free + noise[i])
+        total += 0.5 * mean[i] * nu[i]
         total -= 0.5 * ((at * free + nu[i]) ** 2 / both - at * at * free)
-    return total
+        ratio *= both / free
+        z = min((at - low[i]) / scale, (high[i] - at) / scale)
+        if z > _TAIL and (low[i] == -np.inf or high[i] == np.inf):
+            chance *= 0.5 * math.erfc(-z / _ROOT_2)
+        else:
+            total += through_window(at, 1.0 / free, low[i], high[i], noise[i])[0]
+        if chance < 1e-100 or ratio > 1e100:
+            total, chance, ratio = total + math.log(chance) + 0.5 * math.log(ratio), 1.0, 1.0
+    return total + math.log(chance) + 0.5 * math.log(ratio)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def uniform(state):  # type: ignore[no-untyped-def]
     """Next number between 0 and 1 of a stream that is one 64-bit state (splitmix64)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -179,7 +225,7 @@ def uniform(state):  # type: ignore[no-untyped-def]
     return (float(z >> np.uint64(11)) + 0.5) * 2.0**-53
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def draw_within(mean, sd, low, high, state):  # type: ignore[no-untyped-def]
     """Draw from a normal between two limits."""
     a, b = (low - mean) / sd, (high - mean) / sd
@@ -188,7 +234,7 @@ def draw_within(mean, sd, low, high, state):  # type: ignore[no-untyped-def]
     return mean + sd * _draw_lower(a, b, state)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def _draw_lower(a, b, state):  # type: ignore[no-untyped-def]
     """Draw from a standard normal between a and b, of which a is below 0."""
     if b < -30.0:  # nearly an exponential at b
@@ -198,7 +244,7 @@ def _draw_lower(a, b, state):  # type: ignore[no-untyped-def]
     return min(max(quantile(p + uniform(state) * (q - p)), a), b)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def draw_windows(precision, low, high, noise, start, state, x):  # type: ignore[no-untyped-def]
     """Draw from a centred Gaussian within windows: Gibbs sampling from a point near the mean.
 
@@ -224,7 +270,7 @@ def draw_windows(precision, low, high, noise, start, state, x):  # type: ignore[
                 x[i] = at + share * (found - at) + spread * quantile(uniform(state))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def draw_some_within(squares, windows, start, state, e, x):  # type: ignore[no-untyped-def]
     """Draw from a centred Gaussian of which the first coordinates lie within windows.
 
@@ -254,7 +300,7 @@ def draw_some_within(squares, windows, start, state, e, x):  # type: ignore[no-u
             x[i] += L[i, h] * e[h]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def factorize(L, n):  # type: ignore[no-untyped-def]
     """Replace a covariance, below its diagonal, by its Cholesky factor."""
     for i in range(n):
@@ -265,7 +311,7 @@ def factorize(L, n):  # type: ignore[no-untyped-def]
             L[i, j] = math.sqrt(max(value, 1e-300)) if i == j else value / L[j, j]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@leaf
 def invert_lower(L, n, out):  # type: ignore[no-untyped-def]
     """Write the inverse of the first rows of a lower triangle, below the diagonal."""
     for i in range(n):
