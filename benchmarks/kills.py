@@ -36,7 +36,7 @@ JOBS = {
     "impute a folder": ("impute m.skyfill many -o out", "out", True),
     "classify": ("classify c.skyfill stars.parquet -o out.parquet", "out.parquet", True),
     "candidates": ("candidates classes.parquet --class a -o out.vot", "out.vot", False),
-    "next": ("next c.skyfill few.parquet --trials 100 -o out.csv", "out.csv", False),
+    "next": ("next c.skyfill few.parquet -o out.csv", "out.csv", False),
     "publish": ("publish classes.parquet -o out.fits", "out.fits", False),
     "report": ("report c.skyfill classes.parquet -o out.html", "out.html", False),
 }

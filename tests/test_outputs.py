@@ -26,7 +26,7 @@ N = 6
 COMMANDS = {
     "impute": "impute m.skyfill {} --quantiles 0.16 --draws 1 --prefix sf_",
     "classify": "classify m.skyfill {} --gap-draws 0 --prefix sf_",
-    "next": "next m.skyfill {} --trials 0 --prefix sf_",
+    "next": "next m.skyfill {} --prefix sf_",
     "candidates": f"candidates {{}} --class {CLASS} --min-probability 1e-9 --prefix sf_",
     "publish": "publish {}",
     "match": "match {} near.parquet",

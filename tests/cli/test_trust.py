@@ -157,8 +157,8 @@ TAKEN = [
     ("impute m.skyfill t.parquet --quantiles 0.16 --draws 1", "v_i_Q16"),
     ("classify m.skyfill t.parquet", "Class"),
     ("classify m.skyfill t.parquet", "P_A"),
-    ("next m.skyfill t.parquet --trials 0", "next_bits"),
-    ("next m.skyfill t.parquet --trials 0", "bits_V"),
+    ("next m.skyfill t.parquet", "next_bits"),
+    ("next m.skyfill t.parquet", "bits_V"),
     ("candidates c.parquet --class A --min-probability 0.01", "rank"),
     ("candidates c.parquet --class A --min-probability 0.01 --model m.skyfill", "evidence_for"),
     ("candidates c.parquet --class A --min-probability 0.01 --compare u.csv", "in_u"),
@@ -195,7 +195,7 @@ CLASSES = load_model(MODEL).scorer.classes
     [
         "impute m.skyfill {} --quantiles 0.16",
         "classify m.skyfill {}",
-        "next m.skyfill {} --trials 0",
+        "next m.skyfill {}",
         f"candidates {{}} --class {CLASSES[0]} --min-probability 0.01 --compare u.csv",
     ],
 )
@@ -218,8 +218,7 @@ def test_a_foreign_column_with_the_name_of_reasons_is_not_replaced_by_sentinels(
 @pytest.mark.parametrize("words", ["impute", "classify", "next"])
 def test_columns_of_plain_text_files_stay_text_on_request(here, words):
     Path("p.csv").write_text("star,V,V_I,n_obs\n82.1,1,2,3\n82.10,2,,4\n")
-    more = ("--trials", "0") if words == "next" else ()
-    said = run(words, "m.skyfill", "p.csv", "--text", "star", *more, "-o", "out.csv")
+    said = run(words, "m.skyfill", "p.csv", "--text", "star", "-o", "out.csv")
     assert said.exit_code == 0, said.output
     assert read_table("out.csv").column("star").to_pylist() == ["82.1", "82.10"]
     refused(run(words, "m.skyfill", "p.csv", "--text", "sta", "-o", "o.csv"), "'sta'", "'star'")

@@ -117,7 +117,7 @@ def test_next_answers_a_better_position_where_the_counterpart_decides(model, tmp
     save_model(model, tmp_path / "m.skyfill")
     write_table(associations((0.0, 0.5, 0.5, 1.0)), tmp_path / "all.parquet")
     words = ["next", tmp_path / "m.skyfill", tmp_path / "all.parquet", "-o", tmp_path / "plan.csv"]
-    done = CliRunner().invoke(main, [*map(str, words), "--trials", "10"])
+    done = CliRunner().invoke(main, list(map(str, words)))
     assert done.exit_code == 0, done.output
     plan = read_table(tmp_path / "plan.csv")
     assert plan.column("next").to_pylist()[0] == "position"

@@ -14,8 +14,6 @@ _PUBLIC = {
     "Scores": "skyfill.classify.scorer",
     "estimate_prior": "skyfill.classify.prior",
     "expected_gains": "skyfill.classify.next_measurement",
-    "fit_sharpness": "skyfill.classify.sharpness",
-    "marginal_probabilities": "skyfill.classify.next_measurement",
     "shift_prior": "skyfill.classify.prior",
 }
 

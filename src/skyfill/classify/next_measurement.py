@@ -1,22 +1,21 @@
 """Which measurement to take next: expected information about the class, in bits.
 
-For a gap B of an object with seen values x_o the gain is the mutual information
+For a gap B of an object with seen values x_o the gain is the mutual information (Lindley 1956)
 
     I(C; x_B | x_o) = H(mean of p_t) - mean of H(p_t),   p_t = p(C | x_o, x_B = value t),
 
 over values t that the network considers possible; it is never negative, since entropy is concave.
-Each p_t is itself the mean over draws of the remaining gaps, classified as if measured: only then
-do the p_t have the mean p(C | x_o), as probabilities must. Classifying a row with filled gaps will
-not do: the result is too sure, by about as much as measuring the gaps would contribute. A mean over
-draws is in turn too cautious, since a network that knows no classes blurs them: `fit_sharpness`
-corrects it.
+Each p_t comes from the classifier as it is: the other gaps remain gaps, as they will when B has
+been measured. What counts as known before is the mean of the p_t. The probabilities of the object
+as it is will not do: that B is missing may itself be evidence of the class, and what is then
+missing afterwards is not information from the measurement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,15 +26,11 @@ from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.cells import as_cells
 
 Array = NDArray[np.float64]
-Classify = Callable[[Array], Array]
+Classify = Callable[[Any], Array]
 
 N_POINTS = 12
 N_DRAWS = 32
-# Draws of the gaps that are left, for each value of the gap in question.
-N_INNER = 8
-# Probabilities below this count as this.
-FLOOR = 1e-6
-# Rows given to the classifier at once.
+# Rows whose possible values are held at once.
 ROWS_AT_ONCE = 1 << 16
 # An object counts as helped where a measurement is expected to gain this much.
 HELPED_BITS = 0.1
@@ -68,7 +63,7 @@ class Gains:
     bits : array of shape (n, k)
         NaN where the object has the measurement already.
     entropy : array of shape (n,)
-        Present entropy of the class, in bits; that of `marginal_probabilities`.
+        Present entropy of the class, in bits.
     """
 
     names: tuple[str, ...]
@@ -110,7 +105,6 @@ def expected_gains(
     blocks: Mapping[str, Sequence[int]] | None = None,
     n_points: int = N_POINTS,
     n_draws: int = N_DRAWS,
-    sharpness: float = 1.0,
     rng: int = 0,
 ) -> Gains:
     """Return the expected information about the class, in bits, of each missing measurement.
@@ -118,7 +112,8 @@ def expected_gains(
     Parameters
     ----------
     classify : callable
-        Probabilities of shape (n, classes) of a table with gaps, such as `Scorer.probabilities`.
+        Probabilities of shape (n, classes) of a table with gaps, or of Cells where X has limits or
+        errors, such as `Scorer.probabilities`. The same rows must always get the same ones.
     network : MixtureNetwork
         Gives the distribution of the gaps.
     X : array of shape (n, p), or Cells
@@ -128,9 +123,7 @@ def expected_gains(
     n_points : int
         Number of quantiles of the posterior, where one column is missing.
     n_draws : int
-        Number of joint draws, where several columns are missing, and for the present entropy.
-    sharpness : float
-        Power of the means over draws; see `fit_sharpness`.
+        Number of joint draws, where several columns are missing.
     rng : int
         Seed of the draws.
 
@@ -158,13 +151,12 @@ def expected_gains(
     for k, columns in enumerate(groups.values()):
         n_lost = np.isnan(cells.values[:, list(columns)]).sum(axis=1)
         for rows, points in ((n_lost == 1, n_points), (n_lost > 1, -n_draws)):
-            for part in parts(np.flatnonzero(rows), abs(points) * N_INNER):
-                rows_of = cells.take(part)
-                tried = possible_rows(network, rows_of, list(columns), points, rng)
-                P = tried_probabilities(classify, network, rows_of, tried, rng)
-                bits[part, k] = gain(P, points, sharpness)
-    now = marginal_probabilities(classify, network, cells, n_draws=n_draws, rng=rng)
-    return Gains(tuple(groups), bits, entropy_bits(sharpened(now, sharpness)))
+            for part in parts(np.flatnonzero(rows), abs(points)):
+                asked = cells.take(part)
+                tried = possible_rows(network, asked, list(columns), points, rng)
+                bits[part, k] = gain(classify_possible(classify, asked, tried), points)
+    now = classify_possible(classify, cells, cells.values[None])[0]
+    return Gains(tuple(groups), bits, entropy_bits(now))
 
 
 def _check(groups: Mapping[str, Sequence[int]], p: int, n_points: int, n_draws: int) -> None:
@@ -173,53 +165,6 @@ def _check(groups: Mapping[str, Sequence[int]], p: int, n_points: int, n_draws: 
     for name, columns in groups.items():
         if not columns or not all(0 <= j < p for j in columns):
             raise DataError(f"block {name!r}: the columns must be integers from 0 to {p - 1}")
-
-
-def marginal_probabilities(
-    classify: Classify,
-    network: MixtureNetwork,
-    X: ArrayLike | Cells,
-    *,
-    n_draws: int = N_DRAWS,
-    rng: int = 0,
-) -> Array:
-    """Return class probabilities that equal, on average, those after measuring the gaps.
-
-    They are the mean over joint draws of the gaps, each classified as if measured. When a value is
-    measured, their mean stays the same and their entropy falls by the expected gain, on average.
-
-    Examples
-    --------
-    >>> from skyfill.network import learn_mixture
-    >>> V = np.random.default_rng(0).normal(size=(400, 2))
-    >>> network = learn_mixture(V, ["a", "b"], n_components=1, n_fits=1, rng=0).network
-    >>> def by_sign(X):    # certain about every filled row
-    ...     p = (X[:, 0] > 0).astype(float)
-    ...     return np.column_stack([p, 1 - p])
-    >>> marginal_probabilities(by_sign, network, [[np.nan, 0.0]], n_draws=2000).round(1)
-    array([[0.5, 0.5]])
-    """
-    cells = as_cells(X, len(network))
-    lost = np.flatnonzero(np.isnan(cells.values).any(axis=1))
-    P = classify(cells.values)
-    for part in parts(lost, n_draws):
-        draws = network.draws(cells.take(part), n_draws, rng).reshape(-1, len(network))
-        P[part] = classify(draws).reshape(n_draws, len(part), -1).mean(axis=0)
-    return P
-
-
-def sharpened(P: Array, power: float) -> Array:
-    """Raise probabilities to a power, each row with sum 1.
-
-    Examples
-    --------
-    >>> sharpened(np.array([[0.75, 0.25]]), 2.0)
-    array([[0.9, 0.1]])
-    """
-    if power == 1.0:
-        return P
-    raised = np.maximum(P, FLOOR) ** power
-    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 
 def possible_rows(
@@ -238,33 +183,27 @@ def possible_rows(
     return tried
 
 
-def tried_probabilities(
-    classify: Classify, network: MixtureNetwork, cells: Cells, tried: Array, rng: int
-) -> Array:
-    """Return probabilities for each possible value, averaged over the other gaps: (t, n, classes).
+def classify_possible(classify: Classify, cells: Cells, tried: Array) -> Array:
+    """Return probabilities for each possible value, of shape (t, n, classes).
 
-    The other gaps of `cells` keep their limits. All values of a row share their random numbers:
-    the scatter of few draws is then the same for every value and is not mistaken for information.
+    The other gaps of `cells` keep their limits. Each value is classified by itself: a classifier
+    that draws gaps then uses the same random numbers for all, and the scatter of few draws is not
+    mistaken for information.
     """
-    n, p = tried.shape[1:]
-    if not np.isnan(tried).any():
-        return classify(tried.reshape(-1, p)).reshape(len(tried), n, -1)
-    # Not the random numbers of the outer draws.
-    inner = np.stack([network.draws(cells.measured(rows), N_INNER, rng + 1) for rows in tried])
-    P = classify(inner.reshape(-1, p)).reshape(len(tried), N_INNER, n, -1)
-    return np.asarray(P.mean(axis=1))
+    if cells.is_plain:
+        return np.stack([classify(rows) for rows in tried])
+    return np.stack([classify(cells.measured(rows)) for rows in tried])
 
 
-def gain(P: Array, points: int, sharpness: float) -> Array:
-    """Return the information in each row's value, in bits, from `tried_probabilities`."""
-    given = sharpened(P, sharpness)
-    bits = entropy_bits(given.mean(axis=0)) - np.mean([entropy_bits(p) for p in given], axis=0)
+def gain(P: Array, points: int) -> Array:
+    """Return the information in each row's value, in bits, from its probabilities."""
+    bits = entropy_bits(P.mean(axis=0)) - np.mean([entropy_bits(p) for p in P], axis=0)
     # The entropy of a mean over few draws is too low, by about this share of the gain.
     few = abs(points) / (abs(points) - 1) if points < 0 else 1.0
     return np.asarray(np.maximum(bits, 0.0) * few)
 
 
 def parts(rows: NDArray[np.int64], points: int) -> list[NDArray[np.int64]]:
-    """Split rows so that all their tried values fit into one call."""
+    """Split rows so that all their possible values fit into memory."""
     step = max(ROWS_AT_ONCE // points, 1)
     return [rows[start : start + step] for start in range(0, len(rows), step)]

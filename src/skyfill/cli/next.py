@@ -43,12 +43,6 @@ POSITION = "position"
     type=click.IntRange(min=1),
     help="Use only this many objects, chosen at random; enough for the summary.",
 )
-@options.count(
-    "--trials",
-    8000,
-    "Measured values to hide and reveal again, to calibrate the gains; 0 for none.",
-    least=0,
-)
 @options.count("--points", 12, "Quantiles used for one missing feature.", least=2)
 @options.count("--draws", 32, "Joint draws used for several missing features.", least=2)
 @options.prefix()
@@ -68,7 +62,6 @@ def command(context: click.Context, /, **given: Any) -> None:
     from skyfill.catalog import Provenance, read_table, write_table
     from skyfill.catalog import Table as Taken
     from skyfill.classify.next_measurement import expected_gains
-    from skyfill.classify.sharpness import fit_sharpness
     from skyfill.model import absent_features, cells_of, load_model, scorer_of
 
     rules = options.rules_of(given)
@@ -80,16 +73,16 @@ def command(context: click.Context, /, **given: Any) -> None:
     absent = absent_features(model.features, table.names, given["objects"])
     cells = cells_of(model, table)[0]
     scorer = scorer_of(model).without([model.names.index(name) for name in absent])
-    parts = (scorer.probabilities, scorer.network, cells)
     blocks = _blocks(model.names, table, given)
     if given["output"]:
         check_next(every, blocks or model.names, given["prefix"])
     gains = expected_gains(
-        *parts,
+        scorer.probabilities,
+        scorer.network,
+        cells,
         blocks=blocks,
         n_points=given["points"],
         n_draws=given["draws"],
-        sharpness=fit_sharpness(*parts, n_trials=given["trials"], rng=given["seed"]),
         rng=given["seed"],
     )
     if weights is not None:
