@@ -13,7 +13,7 @@ from skyfill.network.mixture.fit import Plan, climb_mixture, maximize_mixture
 from skyfill.network.mixture.margin import fit_censored_margin, fit_margin, identity_margin
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.network import MixtureNetwork
-from skyfill.network.mixture.rehearsal import choose_maps, miss, rehearse, rehearsed
+from skyfill.network.mixture.rehearsal import miss, rehearse, rehearsed
 
 ONE = {"n_components": 1, "margins": False, "n_fits": 1, "shrinkage": 1.0, "calibrate": False}
 
@@ -187,8 +187,6 @@ def test_maps_of_a_rehearsal_do_not_know_what_is_hidden() -> None:
     plan = Plan(1, 1.0, pooling=(1.0, 3.0))
     map_of_y = rehearsed("ranks", plan, found).margins[1]
     assert map_of_y.x.max() <= np.nanmax(found.harder.values[:, 1])
-    # A straight relation of normal columns needs no other map.
-    assert choose_maps(found, plan) == "linear"
 
 
 def test_intervals_beyond_limits_are_as_wide_to_both_sides_and_hold_the_truth() -> None:

@@ -15,17 +15,15 @@ from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.calibration import fit_levels, uncertain_levels
 from skyfill.network.mixture.few_values import FEW_SEEN, SOME_SEEN, isolate, with_single_values
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
+from skyfill.network.mixture.map_choice import (
+    MAP_COMPONENTS,
+    choose_limited_maps,
+    choose_noisy_maps,
+)
 from skyfill.network.mixture.margin import map_columns
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
-from skyfill.network.mixture.noisy_maps import choose_noisy_maps
-from skyfill.network.mixture.rehearsal import (
-    MAP_COMPONENTS,
-    calibrate_limits,
-    choose_fewer,
-    choose_maps,
-    rehearse,
-)
+from skyfill.network.mixture.rehearsal import calibrate_limits, choose_fewer, rehearse
 from skyfill.network.moments import Climb
 from skyfill.threads import map_threads, one_blas_thread
 
@@ -125,7 +123,8 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         pooling, kind = _pooling(cells), "ranks" if margins else "linear"
         rehearsal = rehearse(_sample(cells, PLAN_ROWS, rng)) if pooling else None
         if margins and rehearsal is not None:
-            kind = choose_maps(rehearsal, Plan(1, FIRST_SHRINKAGE, pooling=pooling))
+            plan = Plan(1, FIRST_SHRINKAGE, pooling=pooling)
+            kind = choose_limited_maps(rehearsal.easier, plan)
         elif margins and cells.is_noisy.any() and len(cells) >= CALIBRATION_ROWS:
             kind = choose_noisy_maps(cells, Plan(MAP_COMPONENTS, FIRST_SHRINKAGE), rng)
         bare = MixtureNetwork(names, with_single_values(map_columns(cells, kind), cells.values), ())

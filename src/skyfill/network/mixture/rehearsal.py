@@ -2,8 +2,8 @@
 
 Whether a model carries over to objects that are fainter than all that was seen cannot be judged by
 what was seen. But limits can be moved: fitted to a table whose limits are a good deal stricter, a
-model must find the values that are then hidden. In this way the maps of columns and the largest
-number of components are chosen, and intervals within limits are calibrated.
+model must find the values that are then hidden. In this way the largest number of components is
+chosen, maps of columns are checked, and intervals within limits are calibrated.
 """
 
 from __future__ import annotations
@@ -24,15 +24,13 @@ from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.threads import map_threads
 
-# Share of a column's seen values that the stricter limit hides.
+# Share of a column's seen values that the stricter limit hides, unless another one is asked for.
 HIDDEN = 0.5
 # A column is rehearsed if at least so many of its cells have limits, and so many are seen.
 LEAST_LIMITED, LEAST_SEEN = 10, 40
 LEVELS = tuple((i + 1) / 20 for i in range(19))
-# Maps that may be chosen, and components that this is done with.
-MAPS, MAP_COMPONENTS = ("linear", "mixed", "ranks"), 4
-# Maps that are not linear, or fewer components, are taken if they miss less than this share.
-SIMPLER, FEWER = 0.9, 0.97
+# Fewer components are taken if they miss less than this share.
+FEWER = 0.97
 # Fits that intervals within limits are calibrated with.
 CALIBRATION_FITS = 3
 
@@ -60,8 +58,8 @@ class Rehearsal:
     scale: Array
 
 
-def rehearse(cells: Cells) -> Rehearsal | None:
-    """Make the limits of a table stricter; None where too few cells have limits or values."""
+def rehearse(cells: Cells, share: float = HIDDEN) -> Rehearsal | None:
+    """Hide a share of the seen values by stricter limits; None if too few have limits or values."""
     values, n_seen = cells.values, (~np.isnan(cells.values)).sum(axis=0)
     new, truth = values.copy(), np.full(values.shape, np.nan)
     limits = {"lower": cells.lower, "upper": cells.upper}
@@ -71,7 +69,7 @@ def rehearse(cells: Cells) -> Rehearsal | None:
             limited = np.isnan(values[:, j]) & ~np.isnan(side[:, j])
             if limited.sum() < LEAST_LIMITED:
                 continue
-            _stricter(name, j, values, limited, new, side, truth)
+            _stricter(name, j, values, limited, new, side, truth, share)
     found = ~np.isnan(truth)
     if not found.any():
         return None
@@ -89,14 +87,15 @@ def _stricter(
     new: Array,
     side: Array,
     truth: Array,
+    share: float,
 ) -> None:
     """Move the limits of one column, and hide what lies beyond."""
     column = values[:, j]
     if name == "lower":
-        at = np.nanquantile(column, 1.0 - HIDDEN)
+        at = np.nanquantile(column, 1.0 - share)
         hidden, weaker = column > at, limited & (side[:, j] > at)
     else:
-        at = np.nanquantile(column, HIDDEN)
+        at = np.nanquantile(column, share)
         hidden, weaker = column < at, limited & (side[:, j] < at)
     truth[hidden, j], truth[weaker, j] = column[hidden], side[weaker, j]
     new[hidden, j] = np.nan
@@ -153,15 +152,6 @@ def rehearsed(kind: str, plan: Plan, rehearsal: Rehearsal, n_fits: int = 1) -> M
         return fit_mixture(scores, plan, rng, tol=tol, resample=resample, each=map_threads).params
 
     return replace(bare, fits=tuple(map_threads(fit, list(range(n_fits)))))
-
-
-def choose_maps(rehearsal: Rehearsal, plan: Plan) -> str:
-    """Choose linear maps, unless others carry clearly further beyond the limits."""
-    n, p = rehearsal.harder.values.shape
-    plan = plan._replace(n_components=min(MAP_COMPONENTS, max(n // (4 * p), 1)))
-    missed = {kind: miss(rehearsed(kind, plan, rehearsal), rehearsal) for kind in MAPS}
-    best = min(MAPS, key=missed.__getitem__)
-    return best if missed[best] < SIMPLER * missed["linear"] else "linear"
 
 
 def choose_fewer(kind: str, plan: Plan, rehearsal: Rehearsal) -> Plan:

@@ -1,13 +1,13 @@
-"""Maps of columns with errors: linear where ranks would see noise, ranks where shapes matter."""
+"""Maps of columns with errors or limits: ranks where shapes matter, otherwise linear ones."""
 
 import numpy as np
 import pytest
 
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.fit import Plan
+from skyfill.network.mixture.map_choice import choose_limited_maps, choose_noisy_maps, log_slopes
 from skyfill.network.mixture.margin import map_columns
 from skyfill.network.mixture.network import MixtureNetwork
-from skyfill.network.mixture.noisy_maps import _log_slopes, choose_noisy_maps
 
 
 def seen(shape, error, seed=0):
@@ -28,8 +28,21 @@ def test_the_shape_of_a_column_decides(shape, error, kind):
     assert choose_noisy_maps(cells, Plan(1, 5.0), np.random.default_rng(0)) == kind
 
 
+@pytest.mark.parametrize(
+    ("shape", "kind"),
+    [(lambda z: z, "linear"), (lambda z: np.exp(1.5 * z), "ranks")],
+    ids=["normal", "lognormal"],
+)
+def test_beyond_limits_the_shape_of_what_was_seen_decides(shape, kind):
+    X = shape(np.random.default_rng(1).multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 500))
+    limit = np.quantile(X[:, 1], 0.7)
+    faint = (limit < X) & [False, True]
+    cells = Cells(np.where(faint, np.nan, X), np.where(faint, limit, np.nan))
+    assert choose_limited_maps(cells, Plan(1, 5.0, pooling=(1.0, 3.0))) == kind
+
+
 def test_a_linear_map_rises_by_one_score_per_standard_deviation():
     cells = seen(lambda z: z, 0.5)
     bare = MixtureNetwork(("a", "b"), map_columns(cells, "linear"), ())
     expected = -len(cells) * np.log(cells.values.std(axis=0)).sum()
-    assert _log_slopes(bare, cells) == pytest.approx(expected)
+    assert log_slopes(bare, cells).sum() == pytest.approx(expected)

@@ -1,0 +1,97 @@
+"""Choose the maps of columns that have limits or errors, by the likelihood of held-out rows.
+
+Ranks of noisy values are those of values and errors together, and ranks end at the faintest value
+seen. Where this costs more than the shape of the columns gains, held-out rows, their values and
+their non-detections, are likelier under linear maps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.random import Generator
+
+from skyfill.network._array import Array
+from skyfill.network.cells import Cells
+from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
+from skyfill.network.mixture.margin import map_columns
+from skyfill.network.mixture.network import MixtureNetwork
+from skyfill.network.mixture.rehearsal import miss, rehearse, rehearsed
+from skyfill.threads import map_threads
+
+KINDS = ("ranks", "linear")
+# Components that maps are compared with.
+MAP_COMPONENTS = 4
+# Share of the rows that are held out; steps of exact values, in standard deviations of a column.
+HELD_OUT, STEP = 0.25, 0.05
+# With limits: rows that are compared, and in how many turns they are held out; what a row counts at
+# most, in logs, and how many standard errors are no chance; shares of values that are then hidden.
+LIMITED_ROWS, FOLDS = 3000, 4
+MOST, SURE = 5.0, 2.0
+STRICTER = (0.25, 0.5)
+
+
+def choose_noisy_maps(cells: Cells, plan: Plan, rng: Generator) -> str:
+    """Choose maps by ranks or linear ones, by the likelihood of held-out values in their units."""
+    rows = rng.permutation(len(cells))[:PLAN_ROWS]
+    n_held = int(HELD_OUT * len(rows))
+    held, train = cells.take(rows[:n_held]), cells.take(rows[n_held:])
+    seed = int(rng.integers(2**31))
+    return max(KINDS, key=lambda kind: likelihoods(kind, held, train, plan, seed).sum())
+
+
+def choose_limited_maps(cells: Cells, plan: Plan) -> str:
+    """Choose linear maps, unless rows are clearly likelier under others.
+
+    Likelihood cannot judge what lies beyond the limits. So other maps must also find what stricter
+    limits hide, at least as well as linear ones.
+    """
+    n, p = cells.values.shape
+    plan = plan._replace(n_components=min(MAP_COMPONENTS, max(n // (4 * p), 1)))
+    linear, missed = _each_held_out("linear", cells, plan), None
+    best, most = "linear", 0.0
+    for kind in ("mixed", "ranks"):
+        gain = np.clip(_each_held_out(kind, cells, plan) - linear, -MOST, MOST)
+        if gain.mean() <= max(most, SURE * gain.std() / np.sqrt(len(gain))):
+            continue
+        missed = _missed("linear", cells, plan) if missed is None else missed
+        if _missed(kind, cells, plan) <= missed:
+            best, most = kind, gain.mean()
+    return best
+
+
+def _each_held_out(kind: str, cells: Cells, plan: Plan) -> Array:
+    """Log-likelihood of each of some rows, learned from others."""
+    rows = np.random.default_rng(0).permutation(len(cells))[:LIMITED_ROWS]
+    fold, found = np.arange(len(rows)) % FOLDS, []
+    for i in range(FOLDS):
+        held, train = cells.take(rows[fold == i]), cells.take(rows[fold != i])
+        found.append(likelihoods(kind, held, train, plan, 0))
+    return np.concatenate(found)
+
+
+def _missed(kind: str, cells: Cells, plan: Plan) -> float:
+    """How far what stricter limits hide is missed, over the rehearsals that can be made."""
+    found = [rehearse(cells, share) for share in STRICTER]
+    return sum(miss(rehearsed(kind, plan, one), one) for one in found if one is not None)
+
+
+def likelihoods(kind: str, held: Cells, train: Cells, plan: Plan, seed: int) -> Array:
+    """Log-likelihood of each held-out row, per unit of its columns."""
+    names = tuple(map(str, range(held.values.shape[1])))
+    bare = MixtureNetwork(names, map_columns(train, kind), ())
+    scores, rng = bare.score_cells(train), np.random.default_rng(seed)
+    mixture = fit_mixture(scores, plan, rng, tol=trial_tol(plan), each=map_threads).params
+    return replace(bare, fits=(mixture,)).loglik(held) + log_slopes(bare, held)
+
+
+def log_slopes(bare: MixtureNetwork, held: Cells) -> Array:
+    """Sum of the logarithms of the rise of scores per unit of a row's values, over their errors."""
+    empty = np.isnan(held.values).all(axis=0)
+    step = STEP * np.nanstd(np.where(empty, 0.0, held.values), axis=0)
+    step = np.where(held.is_noisy, 0.0 if held.errors is None else held.errors, step)
+    seen = ~np.isnan(held.values) & (step > 0)
+    values, width = np.where(seen, held.values, np.nan), np.where(seen, step, 1.0)
+    rise = (bare.scores(values + width) - bare.scores(values - width)) / (2 * width)
+    return np.asarray(np.log(np.where(seen, np.maximum(rise, 1e-12), 1.0)).sum(axis=1))
