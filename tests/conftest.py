@@ -29,6 +29,15 @@ def star_model():
 
 
 @pytest.fixture
+def fewer_labelled(monkeypatch):
+    """Simulate half of the paper's labelled objects, so that commands learn from 915 rows."""
+    from skyfill.datasets.field import simulate
+
+    counts = {name: count // 2 for name, count in simulate.TRAINING_COUNTS.items()}
+    monkeypatch.setattr(simulate, "TRAINING_COUNTS", counts)
+
+
+@pytest.fixture
 def closed_port():
     """Hold a port of this machine at which nothing listens, so that calls are refused."""
     with socket.socket() as held:

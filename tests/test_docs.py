@@ -1,5 +1,6 @@
 """Every command that the documentation shows is run, in the order shown."""
 
+import itertools
 import os
 import re
 import shlex
@@ -24,16 +25,38 @@ def commands(page):
                 yield words[1:]
 
 
+def shared(pages):
+    """Put pages that begin with the same four commands together: those are run once."""
+    groups = {}
+    for page in pages:
+        first = [*map(tuple, commands(page))][:4]
+        groups.setdefault(tuple(first) if len(first) == 4 else page, []).append(page)
+    return groups.values()
+
+
+def in_one_folder(pages):
+    """Give the commands of several pages, without what a page repeats from the one before."""
+    before = []
+    for page in pages:
+        mine = [*commands(page)]
+        same = [a == b for a, b in zip(before, mine, strict=False)]
+        yield from mine[len([*itertools.takewhile(bool, same)]) :]
+        before = mine
+
+
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if [*commands(page)]], ids=lambda p: p.name
+    "pages",
+    shared(page for page in PAGES if [*commands(page)]),
+    ids=lambda pages: ",".join(page.name for page in pages),
 )
-def test_the_commands_of_a_page_run(page, tmp_path, monkeypatch):
-    if "data fetch" in page.read_text() and "SKYFILL_DATA" not in os.environ:
+@pytest.mark.usefixtures("fewer_labelled")
+def test_the_commands_of_a_page_run(pages, tmp_path, monkeypatch):
+    if "SKYFILL_DATA" not in os.environ and any("data fetch" in p.read_text() for p in pages):
         pytest.skip(
             "the page fetches public tables: set SKYFILL_DATA to the folder that holds them"
         )
     monkeypatch.chdir(tmp_path)
-    for words in commands(page):
+    for words in in_one_folder(pages):
         said = CliRunner().invoke(main, words)
         assert said.exit_code == 0, f"{' '.join(words)}: {said.output}"
 

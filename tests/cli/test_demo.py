@@ -23,7 +23,8 @@ SMALLER = {
 NOT_RUN = ("send", "data", "demo", "completion")
 
 
-# One test: the demo takes a minute, and workers that share the tests would each run it.
+# One test: the demo takes half a minute, and workers that share the tests would each run it.
+@pytest.mark.usefixtures("fewer_labelled")
 def test_the_demo_and_then_every_example_of_every_help_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = CliRunner().invoke(main, ["demo", "--objects", "1000"])

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from skyfill.errors import ConvergenceWarning, DataError, GraphError, RegularizationWarning
 from skyfill.network import fit_parameters
+from skyfill.network.single.m_step_kernels import whiten_nodes
 from skyfill.network.single.posterior import Joint, expect, find_gaps
 from tests.network.strategies import complete_table, lose, make_network, networks
 
@@ -22,6 +23,22 @@ def test_mission_4_without_gaps_the_parameters_are_least_squares(network, seed):
         assert_allclose(fit.network.intercepts[j], solution[0], rtol=1e-6, atol=1e-6)
         assert_allclose(fit.network.weights[j], solution[1:], rtol=1e-6, atol=1e-6)
         assert_allclose(fit.network.variances[j], np.mean(residual**2), rtol=1e-6)
+
+
+@given(networks(max_nodes=8))
+def test_the_best_network_for_the_covariance_of_a_network_is_that_network(network):
+    precision, cov = np.zeros((len(network), len(network))), network.joint().cov
+    families = np.array([k for family in network.parents for k in family], dtype=np.int64)
+    bounds = np.cumsum([0, *map(len, network.parents)])
+    log_det = whiten_nodes(cov, bounds, families, 1e-9, precision)
+    assert_allclose(precision @ cov, np.eye(len(network)), atol=1e-8)
+    assert_allclose(log_det, np.linalg.slogdet(cov)[1], atol=1e-8)
+
+
+def test_parents_that_determine_one_another_are_left_to_the_slow_way():
+    cov = np.array([[1.0, 1.0 - 1e-10, 0.5], [1.0 - 1e-10, 1.0, 0.5], [0.5, 0.5, 1.0]])
+    bounds, families = np.array([0, 0, 0, 2]), np.array([0, 1])
+    assert np.isnan(whiten_nodes(cov, bounds, families, 1e-9, np.zeros((3, 3))))
 
 
 def test_mission_5_em_meets_the_closed_form_for_monotone_gaps():

@@ -13,15 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from skyfill.network._array import Array, IntArray
+from skyfill.network.mixture.pooling_kernels import regress_chain
 from skyfill.network.moments import Moments
-
-MIN_VARIANCE = 1e-6
-# Share of a component's predictors that is replaced by everybody's, so that none is singular.
-TO_ALL = 0.02
-# Added to the diagonal of predictors, over the number of rows.
-RIDGE = 1e-9
-# Rounds in which common regressions and the variances that they are weighed by settle.
-ROUNDS = 2
 
 
 def maximize_pooled(moments: Moments, shrinkage: float, pooling: Array) -> tuple[Array, Array]:
@@ -44,13 +37,13 @@ def maximize_pooled(moments: Moments, shrinkage: float, pooling: Array) -> tuple
     order = np.argsort(-seen.sum(axis=0), kind="stable")
     sums = _sums(moments, order)
     (k, p), count = moments.total.shape, moments.count
-    share = np.clip(seen / count, 0.0, 1.0)[:, order]
+    share = np.ascontiguousarray(np.clip(seen / count, 0.0, 1.0)[:, order])
     # Squared: the fewer rows saw a column, the less do those that did stand for the others.
     rows = shrinkage * ((count + 1.0) / (share * count + 1.0)) ** 2
-    slopes, noise, starts = np.zeros((k, p, p)), np.empty((k, p)), np.empty((k, p))
-    for j in range(p):
-        weights, noise[:, j] = _regress(sums, j, share[:, j], pooling[order[j]], rows[:, j])
-        starts[:, j], slopes[:, j, :j] = weights[:, 0], weights[:, 1:]
+    weights, noise = np.zeros((k, p, p)), np.empty((k, p))
+    regress_chain(sums, share, pooling[order], rows, weights, noise)
+    starts, slopes = weights[:, :, 0], np.zeros((k, p, p))
+    slopes[:, :, :-1] = weights[:, :, 1:]
     root = np.linalg.inv(np.eye(p) - slopes)
     back = np.argsort(order)
     means = np.einsum("kij,kj->ki", root, starts)[:, back]
@@ -70,31 +63,3 @@ def _sums(moments: Moments, order: IntArray) -> Array:
     out[:, 0, 1:] = out[:, 1:, 0] = (total + count * origin)[:, order]
     out[:, 1:, 1:] = cross[:, order][:, :, order]
     return out
-
-
-def _regress(sums: Array, j: int, share: Array, pooling: float, rows: Array) -> tuple[Array, Array]:
-    """Regression of column j on a constant and the columns before it, in each component.
-
-    Returns weights of shape (k, 1 + j) and the variance left, of shape (k,).
-    """
-    before, with_j = sums[:, : j + 1, : j + 1], sums[:, : j + 1, j + 1]
-    count = sums[:, 0, 0]
-    mean_before = before.sum(axis=0) / count.sum()
-    own = before / count[:, None, None]
-    # A constant column tells nothing about another: without the ridge it would be singular.
-    unit = np.eye(j + 1)
-    prior = (pooling * rows)[:, None, None] * ((1 - TO_ALL) * own + TO_ALL * mean_before)
-    prior = prior + RIDGE * (count[:, None, None] + 1.0) * unit
-    variance = np.ones(len(count))
-    for _ in range(ROUNDS):
-        say = (share + 1e-6) / variance
-        pooled = np.einsum("k,kij->ij", say, before)
-        pooled = pooled + RIDGE * (np.diag(np.diagonal(pooled)) + say @ count * unit)
-        common = np.linalg.solve(pooled, say @ with_j)
-        weights = np.linalg.solve(before + prior, (with_j + prior @ common)[..., None])[..., 0]
-        left = sums[:, j + 1, j + 1] - 2 * np.einsum("ki,ki->k", weights, with_j)
-        left = np.maximum(left + np.einsum("ki,kij,kj->k", weights, before, weights), 0.0)
-        overall = float(share @ left) / max(float(share @ count), 1e-9)
-        variance = (left + rows * overall) / (count + rows)
-        variance = np.maximum(variance, MIN_VARIANCE)
-    return weights, variance

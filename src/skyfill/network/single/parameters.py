@@ -15,6 +15,7 @@ from skyfill.network._array import Array, as_table, check_names, check_seen
 from skyfill.network.moments import Moments, em
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.graph import Parents, as_parents
+from skyfill.network.single.m_step_kernels import whiten_nodes
 from skyfill.network.single.posterior import Joint, expect, find_gaps
 from skyfill.threads import one_blas_thread
 
@@ -42,7 +43,7 @@ def regress(cov: Array, child: int, family: tuple[int, ...]) -> tuple[Array, flo
     regular = not parents or bool(np.linalg.eigvalsh(own)[0] > MIN_VARIANCE)
     weights = across
     if parents:
-        # Every step of EM has one of these for each node: without the checks of cho_factor.
+        # Without the checks of cho_factor.
         within = own if regular else own + MIN_VARIANCE * np.eye(len(parents))
         factor, failed = dpotrf(within, lower=True)
         if failed:
@@ -117,18 +118,37 @@ def fit_parameters(
     return Fit(network, fit.trace - standard.log_scale, fit.converged)
 
 
+class _Step(NamedTuple):
+    """A mean and a covariance, and the Gaussian of the best network for them."""
+
+    mean: Array
+    cov: Array
+    joint: Joint
+
+
 def fit_standard(
     Z: Array, names: tuple[str, ...], parents: Parents, *, tol: float, max_iter: int
 ) -> Fit:
     """EM for a standardized table."""
     gaps, p = find_gaps(Z, names), len(names)
+    bounds = np.cumsum([0, *map(len, parents)])
+    families = np.array([k for family in parents for k in family], dtype=np.int64)
 
-    def maximize(moments: Moments) -> GaussianNetwork:
-        return as_network(names, parents, moments.mean, moments.cov)
+    def step(mean: Array, cov: Array) -> _Step:
+        precision = np.zeros((p, p))
+        log_det = whiten_nodes(cov, bounds, families, MIN_VARIANCE, precision)
+        joint = Joint(mean, precision, log_det)
+        if np.isnan(log_det):  # parents that determine one another
+            joint = as_network(names, parents, mean, cov)._joint
+        return _Step(mean, cov, joint)
 
-    start = as_network(names, parents, np.zeros(p), np.eye(p))
-    found = em(lambda net: expect(gaps, net._joint), maximize, start, tol=tol, max_iter=max_iter)
-    return Fit(found.params, np.array(found.trace), found.converged)
+    def maximize(moments: Moments) -> _Step:
+        return step(moments.mean, moments.cov)
+
+    start = step(np.zeros(p), np.eye(p))
+    found = em(lambda at: expect(gaps, at.joint), maximize, start, tol=tol, max_iter=max_iter)
+    network = as_network(names, parents, found.params.mean, found.params.cov)
+    return Fit(network, np.array(found.trace), found.converged)
 
 
 def _check_rows(n: int, parents: Parents, names: tuple[str, ...]) -> None:
