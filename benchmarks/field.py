@@ -1,16 +1,18 @@
 """Classes in a field that is fainter than the training set and holds other shares of the classes.
 
-    python benchmarks/field.py [--tables simulated,macho,chandra] [--seeds 0,1,2,3,4]
+    python benchmarks/field.py [--tables simulated,macho,chandra,eros] [--seeds 0,1,2,3,4]
                                [--objects 20000] [--components 8] [--fits 2]
 
 The simulated training set (1833 objects) teaches; a simulated field of 20,000, of which some 25 are
 quasars, judges. Twelve magnitudes, no light curves. Two real tables are split by brightness: the
 bright half teaches, the faint half judges (MACHO with 20 % of the cells hidden; Chandra with its
-own gaps). Each way of giving probabilities is scored: skyfill as trained; with draws of gaps that
-the training set does not have; with shares of the classes estimated from the field, by profiles of
-held-out objects (from objects whose gaps are like those of the training set, or from all) and by
-EM; with the true shares; and scikit-learn's boosting and forest on gaps, as they are and with the
-same corrections. "stated" is the purity that the probabilities promise.
+own gaps). Stars of EROS-1 teach, and other stars of MACHO judge, `--objects` of them at most; zero
+points come from stars that both have. Each way of giving probabilities is scored: skyfill as
+trained; with draws of gaps that the training set does not have; with shares of the classes
+estimated from the field, by profiles of held-out objects (from objects whose gaps are like those
+of the training set, or from all) and by EM; with the true shares; and scikit-learn's boosting and
+forest on gaps, as they are and with the same corrections. "stated" is the purity that the
+probabilities promise.
 """
 
 import argparse
@@ -26,11 +28,18 @@ from class_tables import chandra_gaps, macho_cells
 from report import header, print_table
 from skyfill.classify import CatalogClassifier
 from skyfill.classify.prior import estimate_prior, estimate_shares, find_profiles, shift_prior
-from skyfill.datasets import join_by_truth, simulate_field, simulate_training_set
+from skyfill.datasets import (
+    join_by_truth,
+    load_eros,
+    load_macho_variables,
+    simulate_field,
+    simulate_training_set,
+)
 from skyfill.impute import NetworkImputer
 from skyfill.model import cells_of
 from skyfill.model.training import untrained
 from skyfill.network import Cells
+from skyfill.sky import MatchRules, join
 
 BANDS = ("V_macho", "R_macho", "U", "B", "I", "J", "H", "K", "m36", "m45", "m58", "m80")
 N_BINS = 15
@@ -71,7 +80,43 @@ def split(table, column, sign, rare):
     )
 
 
+def eros_to_macho(seed, options):
+    """Magnitudes, period and relative amplitudes, as EROS-1 and as MACHO measured them."""
+    eros, macho = load_eros(), load_macho_variables()
+    both = join(eros, {"macho": macho}, 3.0, rules=MatchRules(remove_offset=True, n_controls=0))
+    theirs = macho_stars(both, "_macho")
+    offsets = np.nanmedian(eros_stars(both) - theirs, axis=0)
+    matched = set(both.column("starid_macho").to_pylist())
+    other = [name not in matched for name in macho.column("starid").to_pylist()]
+    new = np.random.default_rng(seed).permutation(np.flatnonzero(other))[: options.objects]
+    X, y = macho_stars(macho, "") + offsets, np.array(macho.column("class").to_pylist())
+    ours = np.array(eros.column("class").to_pylist())
+    return Case(Cells(eros_stars(eros)), ours, Cells(X[new]), y[new], "EB")
+
+
+def eros_stars(table):
+    """B and R, log period, and log of the relative scatter of the flux in B and R."""
+    B, R, period, *scatter = table.numbers(
+        "magnitude_b", "magnitude_r", "period_divided", "sigma_flux_b", "sigma_flux_r"
+    ).T
+    relative = [logs(flux) + 0.4 * m for flux, m in zip(scatter, (B, R), strict=True)]
+    return np.column_stack([B, R, logs(period), *relative])
+
+
+def macho_stars(table, suffix):
+    """V and R, log period, and log amplitudes in V and R."""
+    names = ("magave_kv", "magave_kr", "period_r", "amp_b", "amp_r")
+    V, R, *others = table.numbers(*(name + suffix for name in names)).T
+    return np.column_stack([V, R, *map(logs, others)])
+
+
+def logs(values):
+    """Logarithms; gaps where there is none."""
+    return np.log10(np.where(values > 0, values, np.nan))
+
+
 CASES = {
+    "eros": eros_to_macho,
     "simulated": simulated,
     "macho": lambda seed, options: split(macho_cells(0.2, seed), "Mean", -1, "QSO"),
     "chandra": lambda seed, options: split(chandra_gaps(seed), "Fcsc_m", 1, "AGN"),
