@@ -26,7 +26,7 @@ from skyfill.model import (
     train_classifier,
 )
 from skyfill.scale import Run, apply_model, cluster, open_source, scoring
-from skyfill.scale.hats import is_hats, open_hats, write_hats
+from skyfill.scale.hats import import_lsdb, is_hats, open_hats, write_hats
 from skyfill.scale.hats_match import Counterpart, join_hats
 from skyfill.scale.job_folder import folder_of
 from skyfill.scale.scoring import ModelTask, score_frame
@@ -86,6 +86,13 @@ def fill(model_path, catalog, output, work=None, **run):
 def by_id(table):
     order = np.argsort(table.numbers("id")[:, 0])
     return table.arrow.take(pa.array(order)).combine_chunks()
+
+
+def test_kernels_of_hats_are_kept_for_the_next_process():
+    from hats.pixel_tree.pixel_alignment import perform_align_trees
+
+    import_lsdb()
+    assert perform_align_trees.stats.cache_path is not None
 
 
 def test_a_table_comes_back_from_a_hats_catalog_with_units_roles_and_rows(catalog):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from copy import copy
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,19 @@ def import_lsdb() -> Any:
         raise CatalogError(
             "HATS catalogues need LSDB; install it with pip install 'skyfill[lsdb]'"
         ) from None
+    _keep_compiled()
     return lsdb
+
+
+@cache
+def _keep_compiled() -> None:
+    """Let Numba keep the kernels of hats: each process would compile them anew, for seconds."""
+    from hats.pixel_tree import moc_filter, pixel_alignment
+
+    kernels = {**vars(moc_filter), **vars(pixel_alignment)}.values()
+    for kernel in filter(lambda value: hasattr(value, "enable_caching"), kernels):
+        with suppress(RuntimeError):  # no folder can be written: compiled anew, as before
+            kernel.enable_caching()
 
 
 def open_hats(path: str | Path) -> Any:
