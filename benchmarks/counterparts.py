@@ -15,7 +15,7 @@ import numpy as np
 
 from counterparts_nway import has_nway, run_nway, write_for_nway
 from report import header, print_table
-from skyfill.classify import CatalogClassifier, MixturePhotometry
+from skyfill.classify import CatalogClassifier, Magnitudes, MixturePhotometry
 from skyfill.datasets import (
     load_chandra,
     load_eros,
@@ -67,9 +67,11 @@ def skyfill_runs(field, kind, names):
     elsewhere = group_elsewhere(there)
     label = "+".join(names)
     ways = {f"skyfill, {label}, position": None}
-    ways[f"skyfill, {label}, mixtures"] = MixturePhotometry(nothing, values, elsewhere)
+    ways[f"skyfill, {label}, mixtures"] = MixturePhotometry(
+        Magnitudes.of(nothing, values), elsewhere
+    )
     ways[f"skyfill, {label}, mixtures with the base's columns"] = MixturePhotometry(
-        known, values, elsewhere
+        Magnitudes.of(known, values), elsewhere
     )
     out = {}
     for name, photometry in ways.items():

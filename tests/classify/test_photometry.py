@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skyfill.classify.photometric_ratio import Magnitudes
 from skyfill.classify.photometry import MixturePhotometry
 from skyfill.datasets.field.xray import simulate_xray_field
 from skyfill.errors import DataError
@@ -36,7 +37,7 @@ def score(found, truth):
 def test_magnitudes_find_more_true_counterparts_and_stay_calibrated(sky):
     field, there, truth, magnitudes = sky
     nothing = np.empty((len(field.base), 0))
-    photometry = MixturePhotometry(nothing, [magnitudes], group_elsewhere(there))
+    photometry = MixturePhotometry(Magnitudes.of(nothing, [magnitudes]), group_elsewhere(there))
     rules = CounterpartRules(rounds=2)
     plain, _ = score(find_counterparts(there, rules), truth)
     right, p = score(find_counterparts(there, rules, photometry), truth)
@@ -47,7 +48,7 @@ def test_magnitudes_find_more_true_counterparts_and_stay_calibrated(sky):
 def test_the_ratio_of_none_is_one_and_bounds_hold(sky):
     field, there, _, magnitudes = sky
     flux = field.base.numbers("log_flux")
-    photometry = MixturePhotometry(flux, [magnitudes], group_elsewhere(there))
+    photometry = MixturePhotometry(Magnitudes.of(flux, [magnitudes]), group_elsewhere(there))
     found = find_counterparts(there, CounterpartRules())
     ratio = photometry.learn(found.associations, found.p)(found.associations)
     assert np.all(ratio[found.associations.starts[:-1]] == 0)
@@ -61,9 +62,9 @@ def test_the_same_seed_gives_the_same_ratio(sky):
     found = find_counterparts(there, CounterpartRules())
     elsewhere = group_elsewhere(there)
     one, two = (
-        MixturePhotometry(nothing, [magnitudes], elsewhere).learn(found.associations, found.p)(
-            found.associations
-        )
+        MixturePhotometry(Magnitudes.of(nothing, [magnitudes]), elsewhere).learn(
+            found.associations, found.p
+        )(found.associations)
         for _ in range(2)
     )
     np.testing.assert_array_equal(one, two)
@@ -71,9 +72,8 @@ def test_the_same_seed_gives_the_same_ratio(sky):
 
 def test_too_few_counterparts_are_refused(sky):
     field, there, _, magnitudes = sky
-    photometry = MixturePhotometry(
-        np.empty((len(field.base), 0)), [magnitudes], group_elsewhere(there)
-    )
+    nothing = np.empty((len(field.base), 0))
+    photometry = MixturePhotometry(Magnitudes.of(nothing, [magnitudes]), group_elsewhere(there))
     found = find_counterparts(there, CounterpartRules()).associations
     none = np.zeros(len(found))
     none[found.starts[:-1]] = 1.0

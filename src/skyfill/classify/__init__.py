@@ -9,6 +9,7 @@ _PUBLIC = {
     "CatalogClassifier": "skyfill.classify.classifier",
     "ClassTree": "skyfill.classify.class_tree",
     "FlatForest": "skyfill.classify.forest",
+    "Magnitudes": "skyfill.classify.photometric_ratio",
     "MixturePhotometry": "skyfill.classify.photometry",
     "Scorer": "skyfill.classify.scorer",
     "Scores": "skyfill.classify.scorer",

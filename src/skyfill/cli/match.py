@@ -116,8 +116,13 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     from skyfill.cli.match_hats import are_hats, match_catalogs
 
-    if options["probability"] and not are_hats(options):
-        shape = match_with_probability(context, options, _read, _inputs)
+    if options["probability"]:
+        from skyfill.cli.match_hats_probability import match_catalogs_with_probability
+
+        if are_hats(options):
+            shape = match_catalogs_with_probability(context, options)
+        else:
+            shape = match_with_probability(context, options, _read, _inputs)
         note(f"{shape} -> {options['output']}")
         return
     refuse_without_probability(context)

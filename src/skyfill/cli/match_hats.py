@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 # Options that need whole tables, or that a HATS catalogue specifies itself.
 NOT_FOR_HATS = {
-    "probability": "probabilities are computed for files",
     "keep": "pairs of HATS catalogues are one to one",
     "remove_offset": "a shift is measured on whole tables",
     "position": "a HATS catalogue knows its position columns",
@@ -37,6 +36,8 @@ NOT_FOR_HATS = {
 def are_hats(options: Mapping[str, Any]) -> bool:
     """Check whether all catalogues are HATS catalogues; a mixture is refused."""
     places = [options["base"], *options["others"], options["output"]]
+    if options["all_file"]:
+        places.append(options["all_file"])
     found = [str(place).startswith(HATS) for place in places]
     if any(found) and not all(found):
         plain = places[found.index(False)]
@@ -62,7 +63,7 @@ def match_catalogs(
     from skyfill.scale import open_source
     from skyfill.scale.hats_match import join_hats
 
-    _refuse_options(context, options)
+    refuse_options(context, options)
     others = _counterparts(options)
     base, *rest = (open_source(path) for path in (options["base"], *options["others"]))
     inputs = [file for source in (base, *rest) for file in source.checked_files]
@@ -75,10 +76,13 @@ def match_catalogs(
     return f"{done.rows} rows, {len(joined.schema.names)} columns", reports
 
 
-def _refuse_options(context: click.Context, options: Mapping[str, Any]) -> None:
+def refuse_options(
+    context: click.Context, options: Mapping[str, Any], harmless: Container[str] = ()
+) -> None:
+    """Refuse options that HATS catalogues cannot have."""
     for parameter in context.command.params:
         name = parameter.name or ""
-        is_harmless = name == "keep" and options["keep"] == "symmetric"
+        is_harmless = name in harmless or (name == "keep" and options["keep"] == "symmetric")
         if name in NOT_FOR_HATS and is_given(context, name) and not is_harmless:
             raise CatalogError(
                 f"{parameter.opts[-1]}: {NOT_FOR_HATS[name]}; leave it out, or match files"

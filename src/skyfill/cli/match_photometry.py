@@ -17,32 +17,43 @@ if TYPE_CHECKING:
     from skyfill.sky import Surroundings, Survey
 
 
-def read_photometry(
-    base: Survey, surveys: Sequence[Survey], there: Surroundings, options: Mapping[str, Any]
-) -> MixturePhotometry | None:
-    """Read the magnitudes that counterparts are recognized by; None for positions alone."""
+def choose_bands(
+    base: Survey, surveys: Sequence[Survey], options: Mapping[str, Any]
+) -> list[list[str]] | None:
+    """Choose the columns of the base and of each survey; None for positions alone."""
     if options["photometry"] == "none":
         return None
-    import numpy as np
-
-    from skyfill.classify import MixturePhotometry
-    from skyfill.sky import group_elsewhere
-
     names = [BASE, *(survey.name for survey in surveys)]
     given = named_values(options["bands"], names, "--bands", lambda text: text.split(","))
     bands = [given.get(s.name, _magnitudes(s) if s is not base else []) for s in (base, *surveys)]
     for survey, own in zip((base, *surveys), bands, strict=True):
+        survey.table.select(own)  # raises where there is no such column
         if own and survey.name not in given:
             mention(GUESSED, f"{survey.name}: bands {', '.join(own)}")
-    if not any(bands[1:]):
-        note("no magnitudes found: positions alone; name them with --bands NAME=COLUMN,...")
+    if any(bands[1:]):
+        return bands
+    note("no magnitudes found: positions alone; name them with --bands NAME=COLUMN,...")
+    return None
+
+
+def read_photometry(
+    base: Survey,
+    surveys: Sequence[Survey],
+    bands: Sequence[Sequence[str]] | None,
+    there: Surroundings,
+    prior_from: Path | None,
+) -> MixturePhotometry | None:
+    """Read the magnitudes that counterparts are recognized by; None for positions alone."""
+    if bands is None:
         return None
-    values = [
-        s.table.numbers(*b) if b else np.empty((len(s.table), 0))
-        for s, b in zip((base, *surveys), bands, strict=True)
-    ]
-    known = options["prior_from"] and _known(options["prior_from"], names, bands)
-    return MixturePhotometry(values[0], values[1:], group_elsewhere(there), known=known)
+    from skyfill.classify import MixturePhotometry
+    from skyfill.classify.survey_magnitudes import read_magnitudes
+    from skyfill.sky import group_elsewhere
+
+    names = [BASE, *(survey.name for survey in surveys)]
+    known = None if prior_from is None else _known(prior_from, names, bands)
+    magnitudes = read_magnitudes(base, surveys, bands, there)
+    return MixturePhotometry(magnitudes, group_elsewhere(there), known=known)
 
 
 def _magnitudes(survey: Survey) -> list[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.match_columns import mention_errors
-from skyfill.cli.match_photometry import read_photometry
+from skyfill.cli.match_photometry import choose_bands, read_photometry
 from skyfill.cli.options import is_given
 from skyfill.cli.survey_options import arcsec, area, common_value, named_values, number, year
 from skyfill.cli.terminal import echo, note, warn, write_json
@@ -87,7 +88,10 @@ probability_options = shared.stacked(
         help="Objects with a lower p_any have no counterpart.",
     ),
     click.option(
-        "--all", "all_file", type=shared.FILE, help="Also write every association into this file."
+        "--all",
+        "all_file",
+        type=shared.CATALOG,
+        help="Also write every association into this file (or HATS catalogue).",
     ),
     click.option("--figure", type=shared.FILE, help="Draw purity and completeness (.png, .pdf)."),
 )
@@ -104,6 +108,35 @@ def refuse_without_probability(context: click.Context) -> None:
             raise CatalogError(f"{parameter.opts[-1]}: only with --probability; add that option")
 
 
+class Search(NamedTuple):
+    """What was searched for, and found."""
+
+    there: Surroundings
+    found: Found
+    rules: CounterpartRules
+    threshold: Threshold | None
+
+
+def search(
+    base: Survey,
+    surveys: Sequence[Survey],
+    bands: Sequence[Sequence[str]] | None,
+    options: Mapping[str, Any],
+) -> Search:
+    """Find counterparts, and the least p_any for a wanted rate of false ones."""
+    from skyfill.sky import CounterpartRules, find_counterparts, read_surroundings
+
+    epoch = common_value(options["epoch"], year)
+    there = read_surroundings(base, surveys, remove_offset=options["remove_offset"], epoch=epoch)
+    rules = CounterpartRules(one_to_one=options["keep"] == "symmetric", p_any=options["p_any"])
+    photometry = read_photometry(base, surveys, bands, there, options["prior_from"])
+    found = find_counterparts(there, rules, photometry)
+    threshold = _threshold(there, found, rules, options)
+    if options["false_rate"] and threshold:
+        rules = _at_threshold(rules, threshold)
+    return Search(there, found, rules, threshold)
+
+
 def match_with_probability(
     context: click.Context,
     options: Mapping[str, Any],
@@ -112,24 +145,14 @@ def match_with_probability(
 ) -> str:
     """Find counterparts, write the tables, print the report; give the shape of the result."""
     from skyfill.catalog import Provenance, write_table
-    from skyfill.sky import (
-        association_table,
-        counterpart_table,
-        find_counterparts,
-        read_surroundings,
-    )
+    from skyfill.sky import association_table, counterpart_table
 
-    _refuse(options)
-    base, *surveys = _described(read(options), options)
+    refuse_with_probability(options)
+    base, *surveys = described(read(options), options)
     mention_errors([base, *surveys])
-    epoch = common_value(options["epoch"], year)
-    there = read_surroundings(base, surveys, remove_offset=options["remove_offset"], epoch=epoch)
-    rules = _rules(options)
-    photometry = read_photometry(base, surveys, there, options)
-    found = find_counterparts(there, rules, photometry)
-    threshold = _threshold(there, found, rules, options)
-    if options["false_rate"] and threshold:
-        rules = _at_threshold(rules, threshold)
+    there, found, rules, threshold = search(
+        base, surveys, choose_bands(base, surveys, options), options
+    )
     table, reports = counterpart_table(base.table, surveys, there, found, rules)
     files = [*inputs(options), *([options["prior_from"]] if options["prior_from"] else [])]
     provenance = Provenance(shared.as_typed(context), inputs=files)
@@ -138,15 +161,23 @@ def match_with_probability(
         every = association_table(base.table, surveys, there, found)
         write_table(every, options["all_file"], provenance=provenance)
         note(f"{len(every)} associations -> {options['all_file']}")
-    if options["figure"] and threshold:
-        from skyfill.report.counterpart_figure import draw_threshold
-
-        draw_threshold(threshold).savefig(options["figure"], dpi=150)
-    _tell(reports, table.column("flag").to_pylist(), threshold, rules, as_json=options["as_json"])
+    draw(threshold, options["figure"])
+    flags = table.column("flag").to_pylist()
+    tell(reports, Counter(flags), threshold, rules, as_json=options["as_json"])
     return f"{len(table)} rows, {len(table.names)} columns"
 
 
-def _refuse(options: Mapping[str, Any]) -> None:
+def draw(threshold: Threshold | None, figure: Path | None) -> None:
+    """Draw purity and completeness, if asked for."""
+    if figure is None or threshold is None:
+        return
+    from skyfill.report.counterpart_figure import draw_threshold
+
+    draw_threshold(threshold).savefig(figure, dpi=150)
+
+
+def refuse_with_probability(options: Mapping[str, Any]) -> None:
+    """Refuse what has no meaning with probabilities."""
     if options["keep"] == "all":
         raise CatalogError(
             "--keep all: with --probability every association goes into a separate file; write "
@@ -159,7 +190,7 @@ def _refuse(options: Mapping[str, Any]) -> None:
         )
 
 
-def _described(surveys: Sequence[Survey], options: Mapping[str, Any]) -> list[Survey]:
+def described(surveys: Sequence[Survey], options: Mapping[str, Any]) -> list[Survey]:
     """Add errors, areas and completeness to the surveys; other radii follow from errors."""
     from dataclasses import replace
 
@@ -192,12 +223,6 @@ def _share(text: str) -> float:
     return share
 
 
-def _rules(options: Mapping[str, Any]) -> CounterpartRules:
-    from skyfill.sky import CounterpartRules
-
-    return CounterpartRules(one_to_one=options["keep"] == "symmetric", p_any=options["p_any"])
-
-
 def _threshold(
     there: Surroundings, found: Found, rules: CounterpartRules, options: Mapping[str, Any]
 ) -> Threshold | None:
@@ -220,15 +245,16 @@ def _at_threshold(rules: CounterpartRules, threshold: Threshold) -> CounterpartR
     return replace(rules, p_any=threshold.p_any)
 
 
-def _tell(
+def tell(
     reports: Sequence[CounterpartReport],
-    flags: Sequence[str],
+    flags: Mapping[str, int],
     threshold: Threshold | None,
     rules: CounterpartRules,
     *,
     as_json: bool,
 ) -> None:
-    counts = {flag: flags.count(flag) for flag in ("secure", "several", "none")}
+    """Print the report."""
+    counts = {flag: flags.get(flag, 0) for flag in ("secure", "several", "none")}
     if as_json:
         cut = None if threshold is None else threshold.p_any
         surveys = [report.to_dict() for report in reports]

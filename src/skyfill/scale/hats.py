@@ -75,8 +75,14 @@ def _keep_compiled() -> None:
             kernel.enable_caching()
 
 
-def open_hats(path: str | Path) -> Any:
+def open_hats(path: str | Path, columns: list[str] | None = None) -> Any:
     """Open a HATS catalogue with its margin, without reading any rows.
+
+    Parameters
+    ----------
+    path : path
+    columns : list of str, optional
+        Those to read later; by default all.
 
     Returns
     -------
@@ -87,7 +93,7 @@ def open_hats(path: str | Path) -> Any:
     if not folder.is_dir():
         raise CatalogError(f"{path}: there is no such folder; give the folder of a HATS catalogue")
     try:
-        return lsdb.open_catalog(folder, columns="all")
+        return lsdb.open_catalog(folder, columns=columns or "all")
     except (OSError, ValueError, TypeError) as error:
         raise CatalogError(
             f"{path}: not a HATS catalogue ({error}); make one with write_hats or hats-import"

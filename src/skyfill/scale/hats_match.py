@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,8 @@ from skyfill.catalog.column_info import described
 from skyfill.errors import CatalogError
 from skyfill.scale.driver import Run
 from skyfill.scale.hats import HatsOutput, hats_folder, open_hats, stored_schema
+from skyfill.scale.hats_around import tiles_of
+from skyfill.scale.hats_counterparts import CounterpartMatch
 from skyfill.scale.hats_rule import OneToOne
 from skyfill.scale.job_folder import Done, identify
 from skyfill.sky.matching import Asks
@@ -84,10 +87,52 @@ def join_hats(
         return HatsOutput(matched, output, columns).write(run, workers, _facts(base, others))
 
 
+def join_hats_with_probability(
+    rule: CounterpartMatch,
+    output: str | Path,
+    run: Run | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> Done:
+    """Join HATS catalogues to a base by the most probable associations; see `CounterpartMatch`.
+
+    Parameters
+    ----------
+    rule : CounterpartMatch
+        With what was learned from a sample.
+    output : path
+        Folder of a new HATS catalogue, with or without ``hats://``.
+    run : Run, optional
+    facts : mapping, optional
+        Whatever the rule was made from, as JSON, so that only the same search is resumed.
+    """
+    run, left = run or Run(), open_hats(rule.base.folder)
+    first = rule.surveys[0]
+    # Of the survey LSDB needs to know only where it is: the rule reads its rows itself.
+    right = open_hats(first.folder, columns=list(tiles_of(first.folder).position))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is no margin
+        matched = left.crossmatch(
+            right,
+            algorithm=rule,
+            how="left",
+            suffixes=("", f"_{first.name}"),
+            suffix_method="all_columns",
+            output_catalog_name=hats_folder(output).name,
+        )
+    inputs = [rule.base.folder, *(survey.folder for survey in rule.surveys)]
+    known = {"inputs": identify(_properties(inputs)), "match": dict(facts or {})}
+    with run.open_workers() as workers:
+        return HatsOutput(matched, output, rule.schema).write(run, workers, known)
+
+
+def _properties(folders: Sequence[str | Path]) -> list[Path]:
+    """List the files that identify catalogues."""
+    return [file for each in folders for file in sorted(hats_folder(each).glob("*.properties"))]
+
+
 def _facts(base: str | Path, others: Sequence[Counterpart]) -> dict[str, Any]:
     """Return what a match depends on; catalogues are identified by their properties."""
-    folders = [hats_folder(catalog) for catalog in (base, *(other.catalog for other in others))]
-    files = [file for folder in folders for file in sorted(folder.glob("*.properties"))]
+    files = _properties([base, *(other.catalog for other in others)])
     return {"inputs": identify(files), "match": [list(map(str, other[1:])) for other in others]}
 
 

@@ -2,6 +2,7 @@
 
 from skyfill.sky.associations import Associations, associate
 from skyfill.sky.completeness import Completeness, fit_completeness
+from skyfill.sky.conditions import Conditions
 from skyfill.sky.counterpart_table import (
     BASE_ROW,
     PROBABILITY,
@@ -10,7 +11,14 @@ from skyfill.sky.counterpart_table import (
     association_table,
     counterpart_table,
 )
-from skyfill.sky.counterparts import CounterpartRules, Found, Photometry, find_counterparts
+from skyfill.sky.counterparts import (
+    CounterpartRules,
+    Found,
+    Learned,
+    Photometry,
+    find_counterparts,
+    weigh_counterparts,
+)
 from skyfill.sky.density import density_of_area, local_density
 from skyfill.sky.depths import faint_edge
 from skyfill.sky.ellipses import Sources, circles, ellipses
@@ -45,6 +53,7 @@ __all__ = [
     "Associations",
     "Chance",
     "Completeness",
+    "Conditions",
     "CounterpartReport",
     "CounterpartRules",
     "CounterpartWarning",
@@ -55,6 +64,7 @@ __all__ = [
     "Footprint",
     "Found",
     "Keep",
+    "Learned",
     "MatchReport",
     "MatchRules",
     "Matches",
@@ -96,4 +106,5 @@ __all__ = [
     "read_positions",
     "shifted",
     "summarize",
+    "weigh_counterparts",
 ]

@@ -108,7 +108,12 @@ def counterpart_table(
     for name, values in facts.items():
         ucd, words = _INFOS[name]
         table = table.with_column(name, values, ColumnInfo(ucd=ucd, description=words))
-    return table, tuple(_report(field, found, k, rows[:, k]) for k in range(len(surveys)))
+    reports = []
+    for k in range(len(surveys)):
+        matched = rows[:, k] >= 0
+        wrong = float((1 - best.p_survey[matched, k]).sum())
+        reports.append(report_survey(field, found, k, int(matched.sum()), wrong))
+    return table, tuple(reports)
 
 
 def _refuse_taken(base: Table, names: Sequence[str]) -> None:
@@ -174,15 +179,17 @@ def _with_doubt(
     )
 
 
-def _report(field: Surroundings, found: Found, k: int, rows: Rows) -> CounterpartReport:
-    matched = rows >= 0
+def report_survey(
+    field: Surroundings, found: Found, k: int, matched: int, expected_false: float
+) -> CounterpartReport:
+    """Report on one survey, of which so many sources are counterparts."""
     return CounterpartReport(
         field.names[k],
         float(found.completeness.shares[k]),
         float(np.sqrt(np.median(field.surveys[k].variance))),
         float(np.median(field.density[:, k]) * 3600**2),
-        int(matched.sum()),
-        float((1 - found.best.p_survey[matched, k]).sum()),
+        matched,
+        expected_false,
         field.offsets[k],
     )
 

@@ -47,6 +47,22 @@ class CounterpartRules:
 
 
 @dataclass(frozen=True)
+class Learned:
+    """What a search has learned, for other objects of the same catalogues.
+
+    Attributes
+    ----------
+    completeness : Completeness
+        Share of the objects with a counterpart in each survey and set of surveys.
+    sets : array of shape (2**k,) or None
+        How many field sources each set of surveys sees.
+    """
+
+    completeness: Completeness
+    sets: Floats | None
+
+
+@dataclass(frozen=True)
 class Found:
     """Associations, their probabilities and the best of each object.
 
@@ -56,8 +72,7 @@ class Found:
     p : array of shape (m,)
         Probabilities; those of an object sum to one.
     best : Counterparts
-    completeness : Completeness
-        Share of the objects with a counterpart in each survey and set of surveys.
+    learned : Learned
     ratio : callable or None
         Photometric log likelihood ratio of associations, as learned.
     """
@@ -65,8 +80,23 @@ class Found:
     associations: Associations
     p: Floats
     best: Counterparts
-    completeness: Completeness
+    learned: Learned
     ratio: Ratio | None = field(default=None, repr=False)
+
+    @property
+    def completeness(self) -> Completeness:
+        """Share of the objects with a counterpart in each survey and set of surveys."""
+        return self.learned.completeness
+
+    def first(self, n: int) -> "Found":
+        """Keep the first n objects."""
+        every, best = self.associations, self.best
+        m = every.starts[n]
+        kept = Associations(every.starts[: n + 1], every.rows[:m], every.log_weight[:m])
+        chosen = Counterparts(
+            best.p_any[:n], best.chosen[:n], best.p_i[:n], best.p_survey[:n], best.n_rivals[:n]
+        )
+        return replace(self, associations=kept, p=self.p[:m], best=chosen)
 
 
 def find_counterparts(
@@ -95,9 +125,24 @@ def find_counterparts(
     for _ in range(rules.rounds if photometry else 0):
         ratio = photometry.learn(found, p)  # type: ignore[union-attr]
         fitted, p = _settle(there, found, ratio(found))
+    return _choose(found, p, rules, Learned(fitted, there.sets), ratio)
+
+
+def weigh_counterparts(
+    there: Surroundings, rules: CounterpartRules, learned: Learned, ratio: Ratio | None = None
+) -> Found:
+    """Do what `find_counterparts` does with what was learned before, from other objects."""
+    found = replace(there, sets=learned.sets).associate(rules.rest)
+    log_ratio = None if ratio is None else ratio(found)
+    p = probabilities(found, learned.completeness.of(there.base.variance), log_ratio)
+    return _choose(found, p, rules, learned, ratio)
+
+
+def _choose(
+    found: Associations, p: Floats, rules: CounterpartRules, learned: Learned, ratio: Ratio | None
+) -> Found:
     chosen = choose_one_to_one(found, p) if rules.one_to_one else None
-    best = summarize(found, p, chosen)
-    return Found(found, p, best, fitted, ratio)
+    return Found(found, p, summarize(found, p, chosen), learned, ratio)
 
 
 def with_sets(there: Surroundings, rules: CounterpartRules) -> Surroundings:

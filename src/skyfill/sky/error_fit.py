@@ -1,9 +1,15 @@
 """Position errors that nobody states, estimated from the separations themselves."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from skyfill.errors import CatalogError
+from skyfill.sky.ellipses import circles
+from skyfill.sky.matching import match_positions
+from skyfill.sky.position_errors import find_position_error, read_position_error
 from skyfill.sky.sphere import Floats
+from skyfill.sky.survey import Survey
 
 # Fewer pairs that stand out from chance do not give an error.
 LEAST_PAIRS = 10.0
@@ -72,3 +78,54 @@ def _too_few(n_pairs: float, radius: float) -> CatalogError:
         f"about {n_pairs:.0f} pairs within {radius:g} arcsec stand out from chance, too few to "
         f"estimate position errors; state them (--error NAME=ARCSEC or NAME=COLUMN)"
     )
+
+
+Place = tuple[Floats, Floats]
+
+
+def read_errors(
+    base: Survey, surveys: Sequence[Survey], left: Place, rights: Sequence[Place]
+) -> list[Floats]:
+    """Covariances of all catalogues; those that nobody states are estimated from separations."""
+    known: list[Floats | None] = [_stated(survey) for survey in (base, *surveys)]
+    for k, (survey, right) in enumerate(zip(surveys, rights, strict=True), start=1):
+        if known[0] is None or known[k] is None:
+            radius = radius_of(survey)
+            pairs = match_positions(*left, *right, radius, keep="all")
+            variance = sum(
+                cov[rows, 0] if cov is not None else 0.0
+                for cov, rows in ((known[0], pairs.left), (known[k], pairs.right))
+            )
+            try:
+                sigma = fit_error(pairs.separation_arcsec, np.asarray(variance), radius)
+            except CatalogError as fault:
+                raise CatalogError(f"{survey.name}: {fault}") from None
+            # With neither known only their sum matters: half of the variance each.
+            share = sigma / np.sqrt(2) if known[0] is None and known[k] is None else sigma
+            known[0] = _or_circles(known[0], share, len(left[0]))
+            known[k] = _or_circles(known[k], share, len(right[0]))
+    return [cov for cov in known if cov is not None]
+
+
+def _stated(survey: Survey) -> Floats | None:
+    error = survey.error or find_position_error(survey.table)
+    if error.is_estimated:
+        return None
+    try:
+        return read_position_error(survey.table, error)
+    except CatalogError as fault:
+        raise CatalogError(f"{survey.name}: {fault}") from None
+
+
+def _or_circles(cov: Floats | None, sigma: float, n: int) -> Floats:
+    return circles(np.full(n, sigma)) if cov is None else cov
+
+
+def radius_of(survey: Survey) -> float:
+    """Radius of a survey, which some estimates cannot do without."""
+    if not survey.radius_arcsec:
+        raise CatalogError(
+            f"{survey.name}: no radius; a shift or an error can be estimated only within one "
+            f"(--radius {survey.name}=ARCSEC)"
+        )
+    return survey.radius_arcsec

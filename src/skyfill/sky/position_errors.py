@@ -1,7 +1,7 @@
 """Position errors of a table: which columns hold them, of which kind, in which unit."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -46,6 +46,9 @@ class PositionError:
     percent : float, optional
         Share of true positions within the radius or ellipse; without it the numbers are standard
         deviations along one direction.
+    medians : tuple of float
+        What rows without a number get, for each column of lengths; by default the median of the
+        others.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class PositionError:
     value: float | None = None
     unit: str | None = None
     percent: float | None = None
+    medians: tuple[float, ...] = field(default=(), repr=False)
 
     @classmethod
     def parse(cls, text: str) -> "PositionError":
@@ -133,7 +137,9 @@ def read_position_error(table: Table, error: PositionError) -> Floats:
     """
     if error.value is not None:
         return circles(np.full(len(table), error.value / error.sigmas))
-    lengths = [_length(table, name, error) for name in error.columns[:2]]
+    medians = error.medians or median_errors(table, error)
+    columns = zip(error.columns[:2], medians, strict=True)
+    lengths = [_length(table, name, error, median) for name, median in columns]
     if len(lengths) == 1:
         return circles(lengths[0])
     angle = np.full(len(table), 90.0)
@@ -142,7 +148,21 @@ def read_position_error(table: Table, error: PositionError) -> Floats:
     return ellipses(lengths[0], lengths[1], angle)
 
 
-def _length(table: Table, name: str, error: PositionError) -> Floats:
+def median_errors(table: Table, error: PositionError) -> tuple[float, ...]:
+    """Median of each column of lengths, in its own unit; CatalogError if one has no number."""
+    found = []
+    for name in error.columns[:2]:
+        values = table.numbers(name)[:, 0]
+        if np.isnan(values).all():
+            raise CatalogError(
+                f"column {name!r} has no position error at all; give one for all rows (--error "
+                "NAME=ARCSEC) or have it estimated (--error NAME=auto)"
+            )
+        found.append(float(np.nanmedian(values)))
+    return tuple(found)
+
+
+def _length(table: Table, name: str, error: PositionError, median: float) -> Floats:
     values = table.numbers(name)[:, 0]
     unit = error.unit or table.info(name).unit or "arcsec"
     try:
@@ -150,11 +170,6 @@ def _length(table: Table, name: str, error: PositionError) -> Floats:
     except CatalogError as fault:
         raise CatalogError(f"column {name!r}: {fault}") from None
     lost = np.isnan(values)
-    if lost.all():
-        raise CatalogError(
-            f"column {name!r} has no position error at all; give one for all rows (--error "
-            "NAME=ARCSEC) or have it estimated (--error NAME=auto)"
-        )
     zero = np.flatnonzero(~lost & ~(values > 0))
     if zero.size:
         raise CatalogError(
@@ -162,4 +177,4 @@ def _length(table: Table, name: str, error: PositionError) -> Floats:
             f"({zero.size} such rows); declare it as a sentinel (--schema), drop these rows, or "
             "give one error for all rows (--error NAME=ARCSEC)"
         )
-    return np.where(lost, np.median(values[~lost]), values) * scale
+    return np.where(lost, median, values) * scale

@@ -8,12 +8,12 @@ import numpy as np
 
 from skyfill.errors import CatalogError
 from skyfill.sky.associations import Associations, Rest, associate
-from skyfill.sky.density import density_of_area, local_density
-from skyfill.sky.ellipses import Sources, circles
-from skyfill.sky.error_fit import fit_error
-from skyfill.sky.matching import match_positions, nearest_arcsec
+from skyfill.sky.conditions import Conditions, area_of
+from skyfill.sky.density import local_density
+from skyfill.sky.ellipses import Sources
+from skyfill.sky.error_fit import radius_of, read_errors
+from skyfill.sky.matching import nearest_arcsec
 from skyfill.sky.neighbors import count_neighbors
-from skyfill.sky.position_errors import find_position_error, read_position_error
 from skyfill.sky.positions import Positions
 from skyfill.sky.shifts import Offset, fit_offset, shifted
 from skyfill.sky.sphere import Floats, Rows
@@ -27,6 +27,8 @@ LEAST_SIGMAS = 3.0
 FAR_ARCSEC = 3600.0
 # Objects that are enough for a check, and sources that a circle around one should then hold.
 CHECKED, AREA_SOURCES = 200, 100
+# Density of a survey where it has no sources.
+NOTHING = 1e-12
 
 
 class CounterpartWarning(UserWarning):
@@ -55,6 +57,8 @@ class Surroundings:
         How many field sources each set of surveys sees.
     beam_arcsec : float
         Resolution of the base; see `associate`.
+    conditions : Conditions, optional
+        What a part of the tables needs to know of the whole.
     """
 
     base: Sources
@@ -67,6 +71,7 @@ class Surroundings:
     names: tuple[str, ...]
     sets: Floats | None = None
     beam_arcsec: float = 0.0
+    conditions: Conditions | None = None
 
     def associate(self, rest: Rest) -> Associations:
         """List the associations of all base objects."""
@@ -103,6 +108,7 @@ def read_surroundings(
     *,
     remove_offset: bool = False,
     epoch: float | None = None,
+    conditions: Conditions | None = None,
 ) -> Surroundings:
     """Read positions, errors, densities and footprints of the base and the surveys.
 
@@ -112,6 +118,8 @@ def read_surroundings(
         Measure a systematic shift of each survey and take it away.
     epoch : float, optional
         Julian year at which positions are compared.
+    conditions : Conditions, optional
+        What was measured on whole tables, if these are a part of them.
 
     Warns
     -----
@@ -120,39 +128,40 @@ def read_surroundings(
         the sources cover.
     """
     places = _at_one_epoch([base.positions(), *(s.positions() for s in surveys)], epoch)
-    _refuse_empty(places, [base, *surveys])
+    is_part = conditions is not None
+    if not is_part:
+        _refuse_empty(places, [base, *surveys])
     left = places[0].ra_deg, places[0].dec_deg
     offsets: list[Offset | None] = [None] * len(surveys)
     rights = [(p.ra_deg, p.dec_deg) for p in places[1:]]
     if remove_offset:
-        offsets = [fit_offset(left, r, _radius(s)) for r, s in zip(rights, surveys, strict=True)]
+        offsets = [fit_offset(left, r, radius_of(s)) for r, s in zip(rights, surveys, strict=True)]
         rights = [shifted(*r, o) for r, o in zip(rights, offsets, strict=True) if o is not None]
-    covs = _errors(base, surveys, left, rights)
+    if conditions is None:
+        covs = read_errors(base, surveys, left, rights)
+        conditions = Conditions.of(base, surveys, covs)
+    else:
+        covs = conditions.read_errors(base, surveys)
     there = Sources(*left, covs[0])
     others = tuple(Sources(*r, cov) for r, cov in zip(rights, covs[1:], strict=True))
-    both = list(zip(surveys, others, strict=True))
+    known = list(zip(surveys, conditions.densities, conditions.variances, strict=True))
+    densities = [_density(s, o, there, d) for (s, d, _), o in zip(known, others, strict=True)]
+    radii = [_reach(s, there, variance, base.beam_arcsec) for s, _, variance in known]
     found = Surroundings(
         there,
         others,
-        np.stack([_density(s, o, there) for s, o in both], axis=1),
-        np.stack([_reach(s, o, there, base.beam_arcsec) for s, o in both], axis=1),
+        np.stack(densities, axis=1),
+        np.stack(radii, axis=1),
         np.stack([_covered(s, there) for s in surveys], axis=1),
         np.array([np.nan if s.completeness is None else s.completeness for s in surveys]),
         tuple(offsets),
         tuple(s.name for s in surveys),
         beam_arcsec=base.beam_arcsec,
+        conditions=conditions,
     )
-    _refuse_far(found)
+    if not is_part:
+        _refuse_far(found)
     return found
-
-
-def _radius(survey: Survey) -> float:
-    if not survey.radius_arcsec:
-        raise CatalogError(
-            f"{survey.name}: no radius; a shift or an error can be estimated only within one "
-            f"(--radius {survey.name}=ARCSEC)"
-        )
-    return survey.radius_arcsec
 
 
 def _at_one_epoch(places: Sequence[Positions], epoch: float | None) -> list[Positions]:
@@ -199,58 +208,16 @@ def _place(sources: Sources) -> "Place":
 Place = tuple[Floats, Floats]
 
 
-def _errors(
-    base: Survey, surveys: Sequence[Survey], left: Place, rights: Sequence[Place]
-) -> list[Floats]:
-    """Covariances of all catalogues; those that nobody states are estimated from separations."""
-    known: list[Floats | None] = [_stated(survey) for survey in (base, *surveys)]
-    for k, (survey, right) in enumerate(zip(surveys, rights, strict=True), start=1):
-        if known[0] is None or known[k] is None:
-            radius = _radius(survey)
-            pairs = match_positions(*left, *right, radius, keep="all")
-            variance = sum(
-                cov[rows, 0] if cov is not None else 0.0
-                for cov, rows in ((known[0], pairs.left), (known[k], pairs.right))
-            )
-            try:
-                sigma = fit_error(pairs.separation_arcsec, np.asarray(variance), radius)
-            except CatalogError as fault:
-                raise CatalogError(f"{survey.name}: {fault}") from None
-            # With neither known only their sum matters: half of the variance each.
-            share = sigma / np.sqrt(2) if known[0] is None and known[k] is None else sigma
-            known[0] = _or_circles(known[0], share, len(left[0]))
-            known[k] = _or_circles(known[k], share, len(right[0]))
-    return [cov for cov in known if cov is not None]
-
-
-def _stated(survey: Survey) -> Floats | None:
-    error = survey.error or find_position_error(survey.table)
-    if error.is_estimated:
-        return None
-    try:
-        return read_position_error(survey.table, error)
-    except CatalogError as fault:
-        raise CatalogError(f"{survey.name}: {fault}") from None
-
-
-def _or_circles(cov: Floats | None, sigma: float, n: int) -> Floats:
-    return circles(np.full(n, sigma)) if cov is None else cov
-
-
-def _density(survey: Survey, sources: Sources, base: Sources) -> Floats:
-    n = int(np.isfinite(sources.ra_deg).sum())
-    area = survey.area_deg2
-    if area is None and survey.footprint is not None:
-        area = survey.footprint.area_deg2
-    if area is None:
-        place = sources.ra_deg, sources.dec_deg
-        return local_density(base.ra_deg, base.dec_deg, place)
-    try:
-        density = density_of_area(n, area)
-    except CatalogError as fault:
-        raise CatalogError(f"{survey.name}: {fault}") from None
-    _warn_area(survey.name, sources, base, density, area)
-    return np.full(len(base), density)
+def _density(survey: Survey, sources: Sources, base: Sources, known: float | None) -> Floats:
+    """Give the density around each object: as known for all, or measured there."""
+    if known is None and not np.isfinite(sources.ra_deg).any():
+        return np.full(len(base), NOTHING)  # a part of the sky that the survey does not cover
+    if known is None:
+        return local_density(base.ra_deg, base.dec_deg, _place(sources))
+    area = area_of(survey)
+    if area is not None:
+        _warn_area(survey.name, sources, base, known, area)
+    return np.full(len(base), known)
 
 
 def _warn_area(name: str, sources: Sources, base: Sources, density: float, area: float) -> None:
@@ -268,8 +235,7 @@ def _warn_area(name: str, sources: Sources, base: Sources, density: float, area:
         )
 
 
-def _reach(survey: Survey, sources: Sources, base: Sources, beam: float) -> Floats:
-    typical = float(np.median(sources.variance))
+def _reach(survey: Survey, base: Sources, typical: float, beam: float) -> Floats:
     sigma = np.sqrt(base.variance + typical)
     if not survey.radius_arcsec:
         # The center of light of a blend lies at most half a beam from its brightest source.
