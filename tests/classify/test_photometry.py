@@ -7,7 +7,9 @@ from skyfill.classify.photometric_ratio import Magnitudes
 from skyfill.classify.photometry import MixturePhotometry
 from skyfill.datasets.field.xray import simulate_xray_field
 from skyfill.errors import DataError
+from skyfill.network import Cells
 from skyfill.sky import (
+    Associations,
     CounterpartRules,
     Survey,
     find_counterparts,
@@ -79,3 +81,43 @@ def test_too_few_counterparts_are_refused(sky):
     none[found.starts[:-1]] = 1.0
     with pytest.raises(DataError, match="switch photometry off"):
         photometry.learn(found, none)
+
+
+@pytest.fixture(scope="module")
+def limited():
+    """Counterparts of K = 18 among sources of K = 21, observed down to 16 or to 20."""
+    rng = np.random.default_rng(3)
+    n, n_field = 100, 500
+    k = np.append(rng.normal(18, 0.5, n), rng.normal(21, 0.5, n_field))
+    limit = rng.choice([16.0, 20.0], len(k))
+    values = np.stack([rng.normal(20, 1, len(k)), np.where(k < limit, k, np.nan)], axis=1)
+    lower = np.stack([np.full(len(k), np.nan), np.where(k < limit, np.nan, limit)], axis=1)
+    rows = np.full((2 * n, 1), -1)
+    rows[1::2, 0] = np.arange(n)
+    found = Associations(np.arange(0, 2 * n + 1, 2), rows, np.zeros(2 * n))
+    return Cells(values, lower), found, np.arange(n, n + n_field)[:, None]
+
+
+def test_a_deep_limit_tells_field_sources_from_counterparts_and_a_shallow_one_does_not(limited):
+    cells, found, field = limited
+    nothing = np.empty((found.n_base, 0))
+    p, n = np.tile([0.0, 1.0], found.n_base), found.n_base
+    ratio = MixturePhotometry(Magnitudes.of(nothing, [cells]), field).learn(found, p)
+    others = Associations(
+        found.starts, np.where(found.rows < 0, -1, found.rows + n), np.zeros(2 * n)
+    )
+    limits, of_field = cells.lower[n : 2 * n, 1], ratio(others)[1::2]
+    deep, shallow = (of_field[limits == limit].mean() for limit in (20.0, 16.0))
+    assert deep < shallow - 1.5
+
+
+def test_an_object_that_a_survey_does_not_see_is_fainter_than_its_depth(limited):
+    cells, found, _ = limited
+    depth = Cells(np.full((found.n_base, 2), np.nan), np.tile([np.nan, 19.5], (found.n_base, 1)))
+    plain = Magnitudes.of(np.empty((found.n_base, 0)), [cells])
+    known = Magnitudes(plain.base, plain.surveys, plain.parts, (depth,))
+    sets = known.of_sets(np.array([0, 1]), np.array([[-1], [1]]))
+    assert np.isnan(sets.values[0]).all()
+    assert sets.lower[0, 1] == 19.5
+    np.testing.assert_array_equal(sets.values[1], cells.values[1])
+    assert known.of_sets(None, np.array([[-1]])).lower[0, 1] == 19.5
