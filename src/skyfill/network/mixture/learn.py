@@ -131,7 +131,7 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         scores = bare.score_cells(cells)
         plan, trials = choose_plan(scores, asked, rng, pooling=pooling)
         if rehearsal is not None and len(asked.components) > 1:
-            plan = choose_fewer(kind, plan, rehearsal)
+            plan = choose_fewer(kind, plan, rehearsal.easier)
         plans = _spread(plan, n_fits, n_components == "auto")
         seeds = rng.spawn(n_fits)
         # Beyond limits the fits must differ as much as their parameters are uncertain.

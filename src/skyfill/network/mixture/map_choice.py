@@ -17,7 +17,7 @@ from skyfill.network.cells import Cells
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
 from skyfill.network.mixture.margin import map_columns
 from skyfill.network.mixture.network import MixtureNetwork
-from skyfill.network.mixture.rehearsal import miss, rehearse, rehearsed
+from skyfill.network.mixture.rehearsal import CLEARLY, missed
 from skyfill.threads import map_threads
 
 KINDS = ("ranks", "linear")
@@ -26,10 +26,9 @@ MAP_COMPONENTS = 4
 # Share of the rows that are held out; steps of exact values, in standard deviations of a column.
 HELD_OUT, STEP = 0.25, 0.05
 # With limits: rows that are compared, and in how many turns they are held out; what a row counts at
-# most, in logs, and how many standard errors are no chance; shares of values that are then hidden.
+# most, in logs, and how many standard errors are no chance.
 LIMITED_ROWS, FOLDS = 3000, 4
 MOST, SURE = 5.0, 2.0
-STRICTER = (0.25, 0.5)
 
 
 def choose_noisy_maps(cells: Cells, plan: Plan, rng: Generator) -> str:
@@ -44,21 +43,23 @@ def choose_noisy_maps(cells: Cells, plan: Plan, rng: Generator) -> str:
 def choose_limited_maps(cells: Cells, plan: Plan) -> str:
     """Choose linear maps, unless rows are clearly likelier under others.
 
-    Likelihood cannot judge what lies beyond the limits. So other maps must also find what stricter
-    limits hide, at least as well as linear ones.
+    Likelihood cannot judge what lies beyond the limits: other maps are not taken where linear ones
+    come clearly nearer to what stricter limits hide.
     """
     n, p = cells.values.shape
     plan = plan._replace(n_components=min(MAP_COMPONENTS, max(n // (4 * p), 1)))
-    linear, missed = _each_held_out("linear", cells, plan), None
-    best, most = "linear", 0.0
+    linear, best, most = _each_held_out("linear", cells, plan), "linear", 0.0
     for kind in ("mixed", "ranks"):
         gain = np.clip(_each_held_out(kind, cells, plan) - linear, -MOST, MOST)
-        if gain.mean() <= max(most, SURE * gain.std() / np.sqrt(len(gain))):
-            continue
-        missed = _missed("linear", cells, plan) if missed is None else missed
-        if _missed(kind, cells, plan) <= missed:
-            best, most = kind, gain.mean()
+        error = float(gain.std()) / np.sqrt(len(gain))
+        if gain.mean() > max(most, SURE * error) and not _falls_short(kind, cells, plan):
+            best, most = kind, float(gain.mean())
     return best
+
+
+def _falls_short(kind: str, cells: Cells, plan: Plan) -> bool:
+    """Whether linear maps carry clearly further beyond the limits."""
+    return missed("linear", plan, cells) < CLEARLY * missed(kind, plan, cells)
 
 
 def _each_held_out(kind: str, cells: Cells, plan: Plan) -> Array:
@@ -69,12 +70,6 @@ def _each_held_out(kind: str, cells: Cells, plan: Plan) -> Array:
         held, train = cells.take(rows[fold == i]), cells.take(rows[fold != i])
         found.append(likelihoods(kind, held, train, plan, 0))
     return np.concatenate(found)
-
-
-def _missed(kind: str, cells: Cells, plan: Plan) -> float:
-    """How far what stricter limits hide is missed, over the rehearsals that can be made."""
-    found = [rehearse(cells, share) for share in STRICTER]
-    return sum(miss(rehearsed(kind, plan, one), one) for one in found if one is not None)
 
 
 def likelihoods(kind: str, held: Cells, train: Cells, plan: Plan, seed: int) -> Array:

@@ -29,8 +29,9 @@ HIDDEN = 0.5
 # A column is rehearsed if at least so many of its cells have limits, and so many are seen.
 LEAST_LIMITED, LEAST_SEEN = 10, 40
 LEVELS = tuple((i + 1) / 20 for i in range(19))
-# Fewer components are taken if they miss less than this share.
-FEWER = 0.97
+# Shares that are hidden where models are compared; a model is clearly better if it misses less than
+# this share of what another one misses.
+STRICTER, CLEARLY = (0.25, 0.5), 0.97
 # Fits that intervals within limits are calibrated with.
 CALIBRATION_FITS = 3
 
@@ -154,15 +155,22 @@ def rehearsed(kind: str, plan: Plan, rehearsal: Rehearsal, n_fits: int = 1) -> M
     return replace(bare, fits=tuple(map_threads(fit, list(range(n_fits)))))
 
 
-def choose_fewer(kind: str, plan: Plan, rehearsal: Rehearsal) -> Plan:
+def missed(kind: str, plan: Plan, cells: Cells) -> float:
+    """How far a model is from what limits of different strictness hide: geometric mean."""
+    found = [rehearse(cells, share) for share in STRICTER]
+    values = [miss(rehearsed(kind, plan, one), one) for one in found if one is not None]
+    return float(np.exp(np.mean(np.log(np.maximum(values, 1e-12)))))
+
+
+def choose_fewer(kind: str, plan: Plan, cells: Cells) -> Plan:
     """Take fewer components where these carry clearly further beyond the limits."""
-    best, missed = plan, miss(rehearsed(kind, plan, rehearsal), rehearsal)
+    best, least = plan, missed(kind, plan, cells)
     for k in (plan.n_components // 3, 1):
         if 0 < k < best.n_components:
             fewer = plan._replace(n_components=k)
-            value = miss(rehearsed(kind, fewer, rehearsal), rehearsal)
-            if value < FEWER * missed:
-                best, missed = fewer, value
+            value = missed(kind, fewer, cells)
+            if value < CLEARLY * least:
+                best, least = fewer, value
     return best
 
 
