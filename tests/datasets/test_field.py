@@ -100,10 +100,10 @@ def test_a_forest_on_photometry_alone_lands_where_the_papers_did(training):
 
 
 def test_the_same_seed_gives_the_same_field_bit_for_bit():
-    first, second = (simulate_field(3000, seed=9, light_curves=True) for _ in range(2))
+    first, second = (simulate_field(600, seed=9, light_curves=True) for _ in range(2))
     for name, table in tables(first).items():
         assert table.arrow.equals(tables(second)[name].arrow)
-    other = simulate_field(3000, seed=10)
+    other = simulate_field(600, seed=10)
     assert not other.macho.arrow.equals(first.macho.arrow)
 
 
@@ -273,7 +273,7 @@ def test_no_column_of_the_truth_can_be_taken_for_a_feature(field):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    field = simulate_field(1500, seed=6, light_curves=True)
+    field = simulate_field(600, seed=6, light_curves=True)
     return field, write_field(field, tmp_path_factory.mktemp("field"))
 
 
@@ -319,6 +319,6 @@ def test_the_files_have_different_formats(written):
 
 def test_a_larger_field_takes_no_more_python_calls():
     """All objects are drawn at once: only the arrays grow."""
-    few, many = (python_calls(lambda n=n: simulate_field(n)) for n in (2000, 50_000))
+    few, many = (python_calls(lambda n=n: simulate_field(n)) for n in (1000, 25_000))
     assert many < 1.05 * few
-    assert len(simulate_field(200_000).macho) == 200_000
+    assert len(simulate_field(100_000).macho) == 100_000
