@@ -197,9 +197,7 @@ def test_neighbors_hide_part_of_the_variation(field, curves):
 
 def test_a_light_curve_costs_less_than_two_python_calls():
     """Measurements are drawn for many objects at once, not one after the other."""
-    few, many = (
-        python_calls(lambda n=n: simulate_field(n, light_curves=True)) for n in (200, 800)
-    )
+    few, many = (python_calls(lambda n=n: simulate_field(n, light_curves=True)) for n in (200, 800))
     assert many - few < 2 * 600
 
 
