@@ -1,6 +1,6 @@
 """Counterparts with a probability: skyfill against nway and the nearest neighbor.
 
-    python benchmarks/counterparts.py [--part fields|real] [--seeds 3]
+    python benchmarks/counterparts.py [--part fields|reliability|real] [--sources 1000] [--seeds 3]
 
 nway runs as the program ``nway.py`` (extra `compare`), on FITS files; without it its lines are left
 out. Completeness is the share of the objects with a counterpart for which the right one is
@@ -53,19 +53,19 @@ def reliability(p, came_true, n_bins=10):
     return apart.max(), np.mean(apart)
 
 
-def sky_of(field, names):
+def sky_of(field, names, beam=0.0):
     surveys = [Survey(name, field.surveys[name], 0.0) for name in names]
-    there = read_surroundings(Survey("base", field.base, 0.0), surveys)
+    there = read_surroundings(Survey("base", field.base, 0.0, beam_arcsec=beam), surveys)
     truth = np.stack([field.truth.numbers(f"row_{n}")[:, 0].astype(int) for n in names], axis=1)
     return there, truth
 
 
-def skyfill_runs(field, kind, names):
-    there, truth = sky_of(field, names)
+def skyfill_runs(field, kind, names, beam=0.0):
+    there, truth = sky_of(field, names, beam)
     values = [field.surveys[name].numbers(*BANDS[name]) for name in names]
     nothing, known = np.empty((len(field.base), 0)), field.base.numbers(*BASE_BANDS[kind])
     elsewhere = group_elsewhere(there)
-    label = "+".join(names)
+    label = "+".join(names) + (f" (beam {beam:g} arcsec)" if beam else "")
     ways = {f"skyfill, {label}, position": None}
     ways[f"skyfill, {label}, mixtures"] = MixturePhotometry(
         Magnitudes.of(nothing, values), elsewhere
@@ -173,6 +173,35 @@ def measure_fields(folder, n_sources, seeds):
         )
 
 
+def measure_reliability(n_sources, seeds):
+    """Only skyfill, on enough objects that a bin of a tenth of them scatters by about 0.012."""
+    rows = []
+    for kind, names, beam in (
+        ("xray", ("optical",), 0.0),
+        ("xray", ("optical", "infrared"), 0.0),
+        ("crowded", ("sharp",), 0.0),
+        ("crowded", ("sharp",), 2.0),
+    ):
+        found = {}
+        for seed in range(seeds):
+            make = simulate_xray_field if kind == "xray" else simulate_crowded_field
+            field = make(n_sources if kind == "xray" else 5 * n_sources, seed=500 + seed)
+            runs, truth = skyfill_runs(field, kind, names, beam)
+            for name, (chosen, score, p_any) in runs.items():
+                right = (chosen == truth[:, 0]) & (truth[:, 0] >= 0)
+                part = right, score, p_any, (truth >= 0).any(axis=1)
+                found.setdefault(name, []).append(part)
+        for name, parts in found.items():
+            right, score, p_any, has = map(np.concatenate, zip(*parts, strict=True))
+            scatter = np.sqrt(0.25 / (len(right) / 10))
+            gaps = ["{:.3f} ({:.3f})".format(*reliability(*each)) for each in
+                    ((score, right), (p_any, has))]  # fmt: skip
+            rows.append([name, str(len(right)), f"{scatter:.3f}", *gaps])
+            print(*rows[-1], sep=" | ", flush=True)
+    print_table(["method", "objects", "scatter of a bin, at most", "p_i p_any: largest (mean) gap",
+                 "p_any: largest (mean) gap"], rows)  # fmt: skip
+
+
 def measure_chandra():
     """P(class) with the counterpart, and mixed with P(class | X-rays alone) by p_any p_i."""
     from sklearn.metrics import f1_score, log_loss
@@ -239,7 +268,7 @@ def measure_eros():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", choices=["fields", "real"])
+    parser.add_argument("--part", choices=["fields", "reliability", "real"])
     parser.add_argument("--sources", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=3)
     told = parser.parse_args()
@@ -248,6 +277,8 @@ def main():
         folder = Path(name)
         if told.part in (None, "fields"):
             measure_fields(folder, told.sources, told.seeds)
+        if told.part == "reliability":
+            measure_reliability(told.sources, told.seeds)
         if told.part in (None, "real"):
             measure_chandra()
             measure_eros()

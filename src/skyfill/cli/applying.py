@@ -67,14 +67,26 @@ class Application:
         self, weigh: Callable[[Table], Table], count: Callable[[Table], Mapping[str, int]]
     ) -> Done:
         """Weigh all associations of each object by their probabilities, in memory."""
-        from skyfill.catalog import read_table, write_table
+        from skyfill.catalog import write_table
         from skyfill.scale import Done
 
-        table = read_table(self.options["catalog"], schema=self.rules)
+        table = self._whole()
         mixed = weigh(table)
         write_table(mixed, self.options["output"], provenance=self.made)
         note(f"{len(table)} associations of {len(mixed)} objects weighed")
         return Done(len(mixed), dict(count(mixed)))
+
+    def _whole(self) -> Table:
+        """Read all rows of a file, a folder or a HATS catalogue."""
+        import pyarrow as pa
+
+        from skyfill.catalog import Table, read_table
+
+        if self.source.is_one_file:
+            return read_table(self.options["catalog"], schema=self.rules)
+        schema = self.source.schema
+        tables = [table.select(schema.names).arrow.cast(schema) for table in self.source.tables()]
+        return self.rules.apply(Table(pa.concat_tables([schema.empty_table(), *tables])))
 
     def _has_associations(self) -> bool:
         from skyfill.model.weighing import are_associations
@@ -85,6 +97,11 @@ class Application:
             raise CatalogError(
                 f"{self.options['catalog']}: holds all associations of its objects, which are "
                 "weighed in memory; leave out --scheduler and --resume"
+            )
+        if str(self.options["output"]).startswith(shared.HATS):
+            raise CatalogError(
+                f"{self.options['output']}: associations are weighed in memory, into a file; give "
+                "its name, such as objects.parquet"
             )
         return True
 
