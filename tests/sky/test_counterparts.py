@@ -138,6 +138,14 @@ def test_errors_that_nobody_states_are_estimated_from_the_separations():
     assert_allclose(np.sqrt(total), np.hypot(1.0, 0.1), rtol=0.1)
 
 
+def test_rows_without_an_error_get_the_median_and_a_warning_counts_them():
+    base, survey, _ = make()
+    some = base.with_column("pos_err", np.where(np.arange(N) < 7, np.nan, 2.0))
+    with pytest.warns(CounterpartWarning, match=f"base: 7 of {N} rows have no position error"):
+        _, there = field_of(some, survey)
+    assert_allclose(there.base.cov[:, 0], 4.0)
+
+
 @pytest.mark.parametrize(
     ("column", "words"),
     [
@@ -149,14 +157,6 @@ def test_errors_of_zero_or_none_are_refused(column, words):
     base, survey, _ = make()
     with pytest.raises(CatalogError, match=words):
         field_of(base.with_column("pos_err", column), survey)
-
-
-def test_single_missing_errors_become_the_median():
-    base, survey, _ = make()
-    errors = np.full(N, 2.0)
-    errors[3] = np.nan
-    _, there = field_of(base.with_column("pos_err", errors), survey)
-    assert_allclose(there.base.cov[3], there.base.cov[0])
 
 
 def test_a_radius_smaller_than_the_errors_is_a_warning():

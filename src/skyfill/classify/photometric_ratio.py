@@ -19,8 +19,6 @@ Rows = NDArray[np.int64]
 STRANGE_FIELD = 1e-3
 # Associations below this share of the best one keep the ratio 1: nothing can raise them enough.
 NEGLIGIBLE = 1e-7
-# Sources of the field, of one set of surveys, that the mean ratio is measured with.
-LEAST_FIELD = 200
 FITS = 3
 _SIDES = ("lower", "upper")
 
@@ -182,20 +180,16 @@ class LearnedRatio:
         Of the field.
     strange : float
         Share of the counterparts that look like the field.
-    log_mean : array of shape (2**k,)
-        Log of the mean ratio over the field, for each set of surveys: 0 if the densities were
-        perfect, and taken away.
     """
 
     mine: tuple[Density, ...]
     theirs: Density
     strange: float
-    log_mean: Array
 
     def of_cells(self, parts: Rows, cells: Cells, rows: Rows) -> Array:
         """Log ratio of associations with these magnitudes and rows."""
         raw = log_ratio(self.mine, self.theirs, parts, cells, rows)
-        return bounded(raw, self.strange) - self.log_mean[_patterns(rows)]
+        return bounded(raw, self.strange)
 
     def of(self, magnitudes: Magnitudes, found: Associations) -> Array:
         """Log ratio of all associations; 0 for "none" and for those far too unlikely."""
@@ -225,16 +219,6 @@ def log_ratio(
 def _columns_from(cells: Cells, first: int) -> Cells:
     sides = [None if (s := getattr(cells, n)) is None else s[:, first:] for n in _SIDES]
     return Cells(cells.values[:, first:], *sides)
-
-
-def mean_ratio(raw: Array, strange: float, rows: Rows) -> Array:
-    """Log of the mean ratio over field sources, for each set of surveys that has enough of them."""
-    ratio, codes = np.exp(bounded(raw, strange)), _patterns(rows)
-    counts = np.bincount(codes, minlength=1 << rows.shape[1])
-    sums = np.bincount(codes, ratio, minlength=1 << rows.shape[1])
-    return np.where(
-        counts >= LEAST_FIELD, np.log(np.maximum(sums, 1e-9) / np.maximum(counts, 1)), 0
-    )
 
 
 def _asked(found: Associations) -> Rows:

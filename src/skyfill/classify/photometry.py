@@ -16,7 +16,6 @@ from skyfill.classify.photometric_ratio import (
     Magnitudes,
     Rows,
     log_ratio,
-    mean_ratio,
 )
 from skyfill.errors import DataError
 from skyfill.network import Cells
@@ -101,12 +100,7 @@ class MixturePhotometry:
         """Return the ratio of any associations; the mixtures were learned from `learned`."""
         theirs, (parts, cells, rows) = self._field(magnitudes), learned
         strange = _fit_strange(log_ratio(mine, theirs, parts, cells, rows))
-        others = self._some_field(last=True)
-        objects = np.arange(len(others)) % max(len(magnitudes.base), 1)
-        alike = magnitudes.of_sets(objects, others)
-        raw = log_ratio(mine, theirs, magnitudes.parts[objects], alike, others)
-        found = LearnedRatio(tuple(mine), theirs, strange, mean_ratio(raw, strange, others))
-        return BoundRatio(found, magnitudes)
+        return BoundRatio(LearnedRatio(tuple(mine), theirs, strange), magnitudes)
 
     def _draw(self, found: Associations, p: Array) -> tuple[Rows, Rows]:
         """Draw an association for each object, and keep the objects that got a counterpart."""
@@ -122,14 +116,10 @@ class MixturePhotometry:
             chosen = secure
         return found.base[chosen], chosen
 
-    def _some_field(self, *, last: bool = False) -> Rows:
-        """Draw field sources: the first ones of a random order, or the last."""
-        order = np.random.default_rng(self.seed).permutation(len(self.field_rows))
-        return self.field_rows[order[-MOST_FIELD:] if last else order[:MOST_FIELD]]
-
     def _field(self, magnitudes: Magnitudes) -> Density:
         if "field" not in self._cache:
-            rows = self._some_field()
+            rng = np.random.default_rng(self.seed)
+            rows = self.field_rows[rng.permutation(len(self.field_rows))[:MOST_FIELD]]
             parts = Magnitudes.of(np.empty((0, 0)), magnitudes.surveys, depths=magnitudes.depths)
             self._cache["field"] = Density.learn(parts.of_sets(None, rows), rows, self.seed)
         return self._cache["field"]

@@ -126,8 +126,7 @@ def find_position_error(table: Table) -> PositionError:
 def read_position_error(table: Table, error: PositionError) -> Floats:
     """Return the covariances of all rows, shape (n, 3), in square arcsec; see `Sources`.
 
-    Rows without a number get the median of the others and are counted as such by nobody: an error
-    of 0 or below is refused.
+    Rows without a number get the median of the others; an error of 0 or below is refused.
 
     Examples
     --------

@@ -124,8 +124,8 @@ def read_surroundings(
     Warns
     -----
     CounterpartWarning
-        Where a radius is smaller than position errors allow, or a stated area contradicts what
-        the sources cover.
+        Where a radius is smaller than position errors allow, a stated area contradicts what the
+        sources cover, or rows have no position error.
     """
     places = _at_one_epoch([base.positions(), *(s.positions() for s in surveys)], epoch)
     is_part = conditions is not None
@@ -161,6 +161,7 @@ def read_surroundings(
     )
     if not is_part:
         _refuse_far(found)
+        _warn_missing([base, *surveys], conditions)
     return found
 
 
@@ -248,6 +249,19 @@ def _reach(survey: Survey, base: Sources, typical: float, beam: float) -> Floats
             f"their counterparts may lie outside: choose a larger one or leave --radius out"
         )
     return np.full(len(base), float(survey.radius_arcsec))
+
+
+def _warn_missing(surveys: Sequence[Survey], conditions: Conditions) -> None:
+    """Warn of rows without a position error, which get the median."""
+    for survey, error in zip(surveys, conditions.errors, strict=True):
+        columns = error.columns[:2]
+        lost = np.isnan(survey.table.numbers(*columns)).any(axis=1).sum() if columns else 0
+        if lost:
+            _warn(
+                f"{survey.name}: {lost} of {len(survey.table)} rows have no position error in "
+                f"{', '.join(columns)} and get the median; give one for all rows (--error "
+                f"{survey.name}=ARCSEC) if that is not right"
+            )
 
 
 def _covered(survey: Survey, base: Sources) -> np.ndarray:
