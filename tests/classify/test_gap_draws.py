@@ -20,7 +20,8 @@ def pairs(n, seed):
 
 @pytest.fixture(scope="module")
 def complete():
-    return quick("both").fit(*pairs(600, 0))
+    # Of a single kind of trees: several that disagree are less sure.
+    return quick("paper").fit(*pairs(600, 0))
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def test_the_entropy_is_that_of_the_averaged_probabilities(complete, field):
     found = scorer.score(X, rng=2)
     assert found.entropy.mean() > scorer.score(X, average=0, rng=2).entropy.mean()
     P = found.probabilities
-    np.testing.assert_allclose(found.entropy, -(P * np.log2(P)).sum(axis=1))
+    np.testing.assert_allclose(found.entropy, -(P * np.log2(np.maximum(P, 1e-300))).sum(axis=1))
 
 
 def test_draws_grow_only_where_a_few_are_too_few(complete, field, monkeypatch):

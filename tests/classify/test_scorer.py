@@ -73,6 +73,7 @@ def test_scoring_needs_no_scikit_learn():
         ({"classes": ["a", "a", "b"]}, {}),
         ({"members": []}, {}),
         ({"calibration": "magic"}, {}),
+        ({"pool": "magic"}, {}),
         ({}, {"slopes": np.ones(2)}),
         ({}, {"prior": np.array([0.5, 0.5, 0.0])}),
         ({}, {"contrasts": np.ones((1, 3))}),

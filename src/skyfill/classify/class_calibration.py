@@ -47,7 +47,7 @@ class Calibration:
         """Return calibrated probabilities."""
         if self.kind == "none":
             return P
-        return np.asarray(softmax(_logits(P) * self.slopes + self.bias, axis=1))
+        return np.asarray(softmax(log_probabilities(P) * self.slopes + self.bias, axis=1))
 
 
 Fit = Callable[[Array, Labels, Array], Calibration]
@@ -84,6 +84,15 @@ def fit_calibration(P: Array, y: Labels, weights: Array, rng: np.random.Generato
     return (_vector if clear or weighted else _temperature)(P, y, weights)
 
 
+def is_clearly_better(P: Array, other: Array, y: Labels, weights: Array, fold: Labels) -> bool:
+    """Check whether probabilities, calibrated, predict held-out classes better than others."""
+    losses, others = (
+        _held_out_losses(_temperature, each, y, weights=weights, fold=fold) for each in (P, other)
+    )
+    gains = others - losses
+    return bool(gains.sum() > SURE * np.sqrt(len(y)) * gains.std())
+
+
 def _held_out_losses(fit: Fit, P: Array, y: Labels, *, weights: Array, fold: Labels) -> Array:
     losses = np.zeros(len(y))
     for k in range(FOLDS):
@@ -108,7 +117,7 @@ def _climb(P: Array, y: Labels, weights: Array, design: Array) -> tuple[Array, A
     """Minimize weighted log loss plus ridge; log slopes and bias are `design` @ parameters."""
     from scipy.optimize import minimize  # takes long to import, and only training needs it
 
-    L, rows, C = _logits(P), np.arange(len(y)), P.shape[1]
+    L, rows, C = log_probabilities(P), np.arange(len(y)), P.shape[1]
     ridge = np.repeat([SLOPE_RIDGE, BIAS_RIDGE], C)
 
     def loss(parameters: Array) -> tuple[float, Array]:
@@ -125,8 +134,9 @@ def _climb(P: Array, y: Labels, weights: Array, design: Array) -> tuple[Array, A
     return np.exp(theta[:C]), theta[C:]
 
 
-def _logits(P: Array) -> Array:
-    return np.log(np.maximum(P, FLOOR))
+def log_probabilities(P: Array) -> Array:
+    """Take the logs of probabilities given by trees; no class is impossible."""
+    return np.asarray(np.log(np.maximum(P, FLOOR)))
 
 
 def _losses(P: Array, y: Labels, weights: Array) -> Array:

@@ -8,10 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skyfill.classify.class_calibration import fit_calibration, no_calibration
+from skyfill.classify.class_calibration import (
+    FOLDS,
+    fit_calibration,
+    is_clearly_better,
+    no_calibration,
+)
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.known_gaps import learn_gaps
-from skyfill.classify.members import Member
+from skyfill.classify.members import Member, pool_members
 from skyfill.classify.outlier import fit_outlier_rule
 from skyfill.classify.prior import find_profiles
 from skyfill.classify.scorer import Scorer
@@ -136,11 +141,14 @@ def fit_scorer(
     weights = row_weights(y, training.growth.class_weight, given=given)
     shares = np.bincount(y, weights) / weights.sum()
     inside = fold >= 0
-    P, out = grown.out_of_fold[inside], np.full(grown.out_of_fold.shape, np.nan)
-    calibration = no_calibration(P.shape[1])
-    if len(P):
+    calibration, pool = no_calibration(len(labels.classes)), "mean"
+    out = np.full((len(y), len(labels.classes)), np.nan)
+    if inside.any():
+        held_out = [(weight, P[inside]) for weight, P in grown.out_of_fold]
+        pool = choose_pool(held_out, y[inside], weights[inside], fold[inside])
+        P = pool_members(held_out, pool)
         calibration = fit_calibration(P, y[inside], weights[inside], rng)
-    out[inside] = calibration(P)
+        out[inside] = calibration(P)
     scorer = Scorer(
         tuple(str(name) for name in labels.classes),
         network,
@@ -152,8 +160,19 @@ def fit_scorer(
         fit_outlier_rule(cells, plan, rng, given=network),
         find_profiles(out[inside], y[inside]),
         learn_gaps(cells.values[labels.known]),
+        pool=pool,
     )
     return Fitted(scorer, out)
+
+
+def choose_pool(
+    held_out: Sequence[tuple[float, Array]], y: Codes, weights: Array, fold: Codes
+) -> str:
+    """Combine members by the logs of their probabilities, unless their mean is clearly better."""
+    if len(held_out) == 1:
+        return "mean"
+    mean, logs = (pool_members(held_out, pool) for pool in ("mean", "logs"))
+    return "mean" if is_clearly_better(mean, logs, y, weights, fold % FOLDS) else "logs"
 
 
 def _views(
@@ -167,10 +186,10 @@ def _views(
 
 
 class Grown(NamedTuple):
-    """Members of the classifier, and out-of-fold probabilities of the rows, 0 outside folds."""
+    """Members of the classifier; weights and out-of-fold probabilities of each kind of them."""
 
     members: tuple[Member, ...]
-    out_of_fold: Array
+    out_of_fold: list[tuple[float, Array]]  # 0 outside folds
 
 
 def merged(recipes: Sequence[Recipe]) -> list[Recipe]:
@@ -215,9 +234,9 @@ def grow(
 
     with one_blas_thread():
         forests = map_threads(work, list(range(len(jobs))))
-    out = np.zeros((len(y), int(y.max()) + 1))
+    out = {recipe: np.zeros((len(y), int(y.max()) + 1)) for recipe in merged(recipes)}
     for (recipe, k), forest in zip(jobs[len(recipes) :], forests[len(recipes) :], strict=True):
         test = fold == k
-        out[test] += forest.predict_proba(views[recipe.view][test]) * recipe.weight
+        out[recipe][test] = forest.predict_proba(views[recipe.view][test])
     members = [Member(recipe.view, forests[i], recipe.weight) for i, recipe in enumerate(recipes)]
-    return Grown(tuple(members), out)
+    return Grown(tuple(members), [(recipe.weight, P) for recipe, P in out.items()])

@@ -8,8 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyfill.classify.class_calibration import Array, log_probabilities
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.views import VIEWS
+
+# How the probabilities of members are combined. Of means the largest member decides how sure a
+# classifier can be; a field in which a class is a thousand times rarer needs the odds themselves.
+POOLS = ("mean", "logs")
 
 
 class Member(NamedTuple):
@@ -18,6 +23,24 @@ class Member(NamedTuple):
     view: str
     forest: FlatForest
     weight: float
+
+
+def pool_members(parts: Sequence[tuple[float, Array]], pool: str) -> Array:
+    """Combine weighted probabilities: their mean, or the mean of their logs, normalized.
+
+    Examples
+    --------
+    >>> sure, unsure = np.array([[0.99, 0.01]]), np.array([[0.6, 0.4]])
+    >>> pool_members([(0.5, sure), (0.5, unsure)], "mean").round(3)
+    array([[0.795, 0.205]])
+    >>> pool_members([(0.5, sure), (0.5, unsure)], "logs").round(3)
+    array([[0.924, 0.076]])
+    """
+    if pool == "mean":
+        total = sum(weight * P for weight, P in parts)
+    else:
+        total = np.exp(sum(weight * log_probabilities(P) for weight, P in parts))
+    return np.asarray(total / np.sum(total, axis=1, keepdims=True))
 
 
 def rebuild_member(item: Mapping[str, Any], i: int, arrays: Mapping[str, NDArray[Any]]) -> Member:

@@ -22,7 +22,7 @@ from skyfill.classify.gap_draws import (
     gap_share,
 )
 from skyfill.classify.known_gaps import KnownGaps, check_gaps
-from skyfill.classify.members import Member, check_members, rebuild_member
+from skyfill.classify.members import POOLS, Member, check_members, pool_members, rebuild_member
 from skyfill.classify.outlier import OutlierRule, check_rule, range_score
 from skyfill.classify.prior import Profiles, shift_prior
 from skyfill.classify.scorer_checks import check_classes, check_contrasts, check_profiles
@@ -77,6 +77,8 @@ class Scorer:
         Gaps of the training objects; None in older model files, for which "auto" is no draw.
     tree : ClassTree, optional
         Groups of the classes.
+    pool : str
+        One of `POOLS`: how the members are combined; "mean" in older model files.
     """
 
     classes: tuple[str, ...]
@@ -90,6 +92,7 @@ class Scorer:
     profiles: Profiles | None = None
     gaps: KnownGaps | None = None
     tree: ClassTree | None = None
+    pool: str = "mean"
 
     @property
     def forests(self) -> tuple[tuple[str, FlatForest], ...]:
@@ -195,10 +198,10 @@ class Scorer:
     def _weigh(self, facts: Facts) -> Array:
         X, views = facts.X, {member.view for member in self.members}
         seen = {view: VIEWS[view](facts, self.contrasts) for view in views}
-        mean = np.zeros((len(X), len(self.classes)))
-        for view, forest, weight in self.members:
-            mean += weight * forest.predict_proba(seen[view])
-        P = self.calibration(mean / mean.sum(axis=1, keepdims=True))
+        parts = [
+            (weight, forest.predict_proba(seen[view])) for view, forest, weight in self.members
+        ]
+        P = self.calibration(pool_members(parts, self.pool))
         # For an object without any measurement only the shares of the classes are known.
         P[np.isnan(X).all(axis=1)] = self.shares
         if np.array_equal(self.prior, self.shares):
@@ -224,9 +227,13 @@ class Scorer:
     def facts(self) -> dict[str, Any]:
         """Return everything that is not an array, for a model file."""
         members = [{"view": view, "weight": weight} for view, _, weight in self.members]
-        facts = {"classes": list(self.classes), "members": members}
-        tree = {} if self.tree is None else {"tree": dict(self.tree.parents)}
-        return {**facts, "calibration": self.calibration.kind, **tree}
+        facts: dict[str, Any] = {"classes": list(self.classes), "members": members}
+        facts["calibration"] = self.calibration.kind
+        if self.tree is not None:
+            facts["tree"] = dict(self.tree.parents)
+        if self.pool != "mean":
+            facts["pool"] = self.pool
+        return facts
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return its arrays for a model file, except those of the network."""
@@ -264,6 +271,7 @@ class Scorer:
             Profiles(*arrays["profiles"]) if "profiles" in arrays else None,
             KnownGaps(*(arrays[f"gaps.{n}"] for n in _GAPS)) if "gaps.columns" in arrays else None,
             ClassTree.from_facts(facts["tree"]) if "tree" in facts else None,
+            str(facts.get("pool", "mean")),
         )
         _check(scorer)
         return scorer
@@ -287,6 +295,8 @@ def _check(scorer: Scorer) -> None:
     check_gaps(scorer.gaps, p)
     if scorer.tree is not None:
         scorer.tree.check(scorer.classes)
+    if scorer.pool not in POOLS:
+        raise ValueError(f"members cannot be combined by {scorer.pool!r}")
     check_rule(scorer.rule, p)
     check_members(
         scorer.members, C, partial(width, network=scorer.network, contrasts=scorer.contrasts)
