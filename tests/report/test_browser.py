@@ -44,28 +44,51 @@ def page_file(model, results_file, evaluations, tmp_path_factory):
     return path
 
 
+class Window:
+    """A window of the browser, and what its pages complain of or ask from elsewhere."""
+
+    def __init__(self, browser, **options):
+        self.context, self.faults = browser.new_context(**options), []
+        self.context.set_default_timeout(PATIENCE)
+        self.page, note = self.context.new_page(), self.faults.append
+        self.page.on("console", lambda message: note(message.text))
+        self.page.on("pageerror", lambda error: note(str(error)))
+        self.page.on("request", lambda r: r.url.startswith(("file:", "data:")) or note(r.url))
+
+    def show(self, address):
+        self.page.mouse.move(0, 0)
+        self.page.goto("about:blank")  # a page that differs in its hash alone would not be loaded
+        self.page.goto(address)
+        self.page.wait_for_selector("#provenance dl")
+        settle(self.page)  # charts are drawn when their width is known
+        return self.page
+
+
+@pytest.fixture(scope="module")
+def desk(browser):
+    """Keep one window for the tests that need no other: a page that is loaded anew is as new."""
+    window = Window(browser, viewport=DESK)
+    yield window
+    window.context.close()
+
+
 @pytest.fixture
-def open_page(browser, page_file):
+def open_page(browser, page_file, desk):
     """Open the page; afterwards, nothing may have been complained of or asked from elsewhere."""
-    contexts, faults = [], []
+    others = []
+    desk.faults.clear()
 
     def open_it(path=page_file, *, viewport=DESK, hash_="", **options):
-        context = browser.new_context(viewport=viewport, **options)
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: faults.append(message.text))
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("request", lambda r: r.url.startswith(("file:", "data:")) or faults.append(r.url))
-        page.goto(path.as_uri() + hash_)
-        page.wait_for_selector("#provenance dl")
-        settle(page)  # charts are drawn when their width is known
-        return page
+        window = desk
+        if options or viewport != DESK:
+            window = Window(browser, viewport=viewport, **options)
+            others.append(window)
+        return window.show(path.as_uri() + hash_)
 
     yield open_it
-    for context in contexts:
-        context.close()
-    assert faults == []
+    for window in others:
+        window.context.close()
+    assert [*desk.faults, *(fault for window in others for fault in window.faults)] == []
 
 
 def settle(page):
