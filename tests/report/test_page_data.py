@@ -45,15 +45,16 @@ def plan(**options):
     return {"n_components": 2, "n_fits": 2, **options}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def load(browser):
-    """Load the page's engine, alone, with a network."""
+    """Load the page's engine, alone, with a network; all tests share a window."""
     page = browser.new_page()
     folder = files("skyfill.report") / "page"
     names = ("base", "limits", "moments", "mixture", "engine")
     scripts = "".join((folder / f"{name}.js").read_text() for name in names)
 
     def loaded(engine):
+        page.goto("about:blank")  # or else the scripts would find what they define defined
         page.set_content(
             f'<script type="application/json" id="payload">{to_script({"engine": engine})}</script>'
             f"<script>{scripts}</script>"
