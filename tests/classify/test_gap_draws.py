@@ -1,10 +1,13 @@
 """Draws of the gaps by default where gaps are unlike those of the training set."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from skyfill.classify.gap_draws import CLOSE, MOST_DRAWS, N_DRAWS, error_of_means
 from skyfill.classify.known_gaps import KnownGaps, check_gaps, learn_gaps
+from skyfill.classify.prior import shift_prior
 from skyfill.classify.scorer import Scorer
 from skyfill.errors import DataError
 from tests.classify.test_classifier import quick, stars
@@ -85,6 +88,17 @@ def test_rows_without_a_label_may_stand_for_the_field():
     assert (fitted.predict_proba(X)[:, 1] < plain.predict_proba(X)[:, 1] + 1e-12).all()
     with pytest.raises(DataError, match="needs rows without a label"):
         fitted.fit(X, y)
+
+
+def test_draws_count_in_a_field_by_how_probable_they_are_there(complete, field):
+    """P(class | seen) of the training set, shifted: Bayes' rule does not ask how it was found."""
+    scorer, X, new = complete.scorer_, field[0][:40], np.array([0.02, 0.98])
+    there = replace(scorer, prior=new)
+    P = scorer.probabilities(X, n_draws=16, rng=1)
+    expected = shift_prior(P, scorer.shares, new)
+    np.testing.assert_allclose(there.probabilities(X, n_draws=16, rng=1), expected)
+    share = there.score(X, n_draws=16, rng=1).gap_share
+    assert ((share >= 0) & (share <= 1)).all()
 
 
 def test_the_entropy_is_that_of_the_averaged_probabilities(complete, field):

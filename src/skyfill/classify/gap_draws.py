@@ -15,9 +15,12 @@ N_DRAWS = 8
 # Draws by default: none where gaps are like those of training; elsewhere N_DRAWS, or MOST_DRAWS if
 # the standard error of a probability would exceed CLOSE.
 AUTO, MOST_DRAWS, CLOSE = "auto", 32, 0.05
+# Rounding errors of a sum of probabilities.
+SUM_ERROR = 1e-9
 # How many: a number, or "auto".
 Draws = int | str
-# Probabilities of shape (draws, n, classes) of rows for a number of draws.
+# Odds of shape (draws, n, classes) of rows for a number of draws: probabilities times a weight, by
+# which a draw counts.
 Draw = Callable[[Cells, int], Array]
 
 
@@ -32,7 +35,7 @@ def average_over_draws(
     cells : Cells
         Rows with gaps.
     plain : array of shape (n, classes)
-        Their probabilities without draws, which the other rows keep.
+        Their odds without draws, which the other rows keep.
     drawn : array of shape (draws, n, classes), optional
         Draws that were made already.
     known : KnownGaps, optional
@@ -58,18 +61,31 @@ def _refined(draw: Draw, cells: Cells, few: Array) -> Array:
 
 
 def error_of_means(drawn: Array) -> Array:
-    """Largest standard error, over the classes, of each row's mean over draws.
+    """Largest standard error, over the classes, of each row's mean probability over draws.
 
     Parameters
     ----------
     drawn : array of shape (draws, n, classes)
+        Odds.
 
     Examples
     --------
     >>> error_of_means(np.array([[[0.5, 0.5]], [[0.9, 0.1]]])).round(2)
     array([0.2])
     """
-    return np.asarray(drawn.std(axis=0, ddof=1).max(axis=-1) / np.sqrt(len(drawn)))
+    return np.asarray(normalize(drawn).std(axis=0, ddof=1).max(axis=-1) / np.sqrt(len(drawn)))
+
+
+def normalize(odds: Array) -> Array:
+    """Turn odds into probabilities; what sums to 1 already stays as it is.
+
+    Examples
+    --------
+    >>> normalize(np.array([[3.0, 1.0]]))
+    array([[0.75, 0.25]])
+    """
+    total = odds.sum(axis=-1, keepdims=True)
+    return np.asarray(odds / np.where(np.abs(total - 1) < SUM_ERROR, 1.0, total))
 
 
 def entropy_bits(P: Array) -> Array:
@@ -85,7 +101,18 @@ def entropy_bits(P: Array) -> Array:
 
 
 def gap_share(drawn: Array) -> Array:
-    """Mutual information of class and gaps, over the entropy of the class."""
-    total = entropy_bits(drawn.mean(axis=0))
-    left = np.mean([entropy_bits(P) for P in drawn], axis=0)
+    """Mutual information of class and gaps, over the entropy of the class.
+
+    Examples
+    --------
+    Gaps that decide between two classes; a draw that is improbable in the field hardly counts.
+
+    >>> sure = np.array([[[1.0, 0.0]], [[0.0, 1.0]]])
+    >>> gap_share(sure), entropy_bits(normalize((sure * [1.0, 0.001]).mean(axis=0))).round(3)
+    (array([1.]), array([0.011]))
+    """
+    weights = drawn.sum(axis=-1)
+    total = entropy_bits(normalize(drawn.mean(axis=0)))
+    each = np.array([entropy_bits(normalize(odds)) for odds in drawn])
+    left = (weights * each).sum(axis=0) / weights.sum(axis=0)
     return np.asarray(np.clip(1.0 - left / np.maximum(total, 1e-12), 0.0, 1.0))

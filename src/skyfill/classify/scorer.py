@@ -20,11 +20,12 @@ from skyfill.classify.gap_draws import (
     average_over_draws,
     entropy_bits,
     gap_share,
+    normalize,
 )
 from skyfill.classify.known_gaps import KnownGaps, check_gaps
 from skyfill.classify.members import POOLS, Member, check_members, pool_members, rebuild_member
 from skyfill.classify.outlier import OutlierRule, check_rule, range_score
-from skyfill.classify.prior import Profiles, shift_prior
+from skyfill.classify.prior import Profiles
 from skyfill.classify.scorer_checks import check_classes, check_contrasts, check_profiles
 from skyfill.classify.views import VIEWS, Array, Facts, gather_facts, width
 from skyfill.device import gpu_for
@@ -121,9 +122,9 @@ class Scorer:
             Rows sum to 1.
         """
         cells = self._cells(X)
-        P = self._by_chunks(cells)
-        self._weigh_gaps(cells, P, 0, n_draws, np.random.default_rng(rng))
-        return P
+        odds = self._by_chunks(cells)
+        self._weigh_gaps(cells, odds, 0, n_draws, np.random.default_rng(rng))
+        return normalize(odds)
 
     def score(
         self,
@@ -146,10 +147,11 @@ class Scorer:
         """
         cells = self._cells(X)
         seen: list[Array] = []
-        P = self._by_chunks(cells, seen)
+        odds = self._by_chunks(cells, seen)
         unusual = self.rule.score(np.concatenate([np.empty(0), *seen]), cells.values)
         unusual = np.maximum(unusual, range_score(self.network.margins, cells.values))
-        share = self._weigh_gaps(cells, P, n_draws, average, np.random.default_rng(rng))
+        share = self._weigh_gaps(cells, odds, n_draws, average, np.random.default_rng(rng))
+        P = normalize(odds)
         return Scores(P, entropy_bits(P), share, self.rule.flag(unusual), unusual)
 
     def known(self, X: ArrayLike | Cells) -> NDArray[np.bool_]:
@@ -158,9 +160,9 @@ class Scorer:
         return np.ones(len(values), bool) if self.gaps is None else ~self.gaps.unlike(values)
 
     def _weigh_gaps(
-        self, cells: Cells, P: Array, n_draws: int, average: Draws, rng: np.random.Generator
+        self, cells: Cells, odds: Array, n_draws: int, average: Draws, rng: np.random.Generator
     ) -> Array:
-        """Average P over draws where asked; return the share of the entropy due to gaps."""
+        """Average odds over draws where asked; return the share of the entropy due to gaps."""
         share = np.zeros(len(cells))
         size = ROWS_AT_ONCE if gpu_for(len(cells), WORTH_A_GPU) is None else ROWS_ON_GPU
         for start in range(0, len(cells), size):
@@ -173,9 +175,9 @@ class Scorer:
             share[rows] = np.nan if drawn is None else gap_share(drawn)
             if isinstance(average, str):
                 draw = partial(self._drawn, rng=rng)
-                P[rows] = average_over_draws(draw, part, P[rows], drawn, self.gaps)
+                odds[rows] = average_over_draws(draw, part, odds[rows], drawn, self.gaps)
             elif average:
-                P[rows] = self._drawn(part, average, rng).mean(axis=0)
+                odds[rows] = self._drawn(part, average, rng).mean(axis=0)
         return share
 
     def _drawn(self, cells: Cells, n_draws: int, rng: Any) -> Array:
@@ -183,7 +185,7 @@ class Scorer:
         return np.stack([self._by_chunks(Cells(table)) for table in tables])
 
     def _by_chunks(self, cells: Cells, seen: list[Array] | None = None) -> Array:
-        """Return probabilities; append the log-likelihoods of the rows to `seen`, if given."""
+        """Return odds; append the log-likelihoods of the rows to `seen`, if given."""
         parts = [np.empty((0, len(self.classes)))]
         views = [member.view for member in self.members]
         size = ROWS_AT_ONCE if gpu_for(len(cells), WORTH_A_GPU) is None else ROWS_ON_GPU
@@ -196,6 +198,7 @@ class Scorer:
         return np.concatenate(parts)
 
     def _weigh(self, facts: Facts) -> Array:
+        """Probabilities times the change of the shares, by which draws count in the field."""
         X, views = facts.X, {member.view for member in self.members}
         seen = {view: VIEWS[view](facts, self.contrasts) for view in views}
         parts = [
@@ -204,9 +207,7 @@ class Scorer:
         P = self.calibration(pool_members(parts, self.pool))
         # For an object without any measurement only the shares of the classes are known.
         P[np.isnan(X).all(axis=1)] = self.shares
-        if np.array_equal(self.prior, self.shares):
-            return P
-        return shift_prior(P, self.shares, self.prior)
+        return P if np.array_equal(self.prior, self.shares) else P * (self.prior / self.shares)
 
     def _cells(self, X: ArrayLike | Cells) -> Cells:
         cells = as_cells(X, len(self.network))
