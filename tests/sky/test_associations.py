@@ -354,3 +354,15 @@ def test_lone_sources_of_the_field_are_rarer_than_all_sources():
         for s in (None, np.array([0.0, 5.0, 0.0, 20.0]))
     )
     assert_allclose(two.log_weight[1] - one.log_weight[1], np.log(5))
+
+
+def test_pairs_weigh_what_sets_of_surveys_weigh_if_one_survey_is_empty():
+    rng = np.random.default_rng(5)
+    ra, dec = rng.uniform(30, 30.02, 40), rng.uniform(80, 80.004, 40)
+    turned = ellipses(rng.uniform(1, 3, 40), rng.uniform(0.3, 1, 40), rng.uniform(0, 180, 40))
+    base, survey = Sources(ra[:10], dec[:10], turned[:10]), Sources(ra, dec, turned)
+    nothing = Sources(np.empty(0), np.empty(0), np.empty((0, 3)))
+    alone = associate(base, [survey], np.array([1e-3]), [20.0])
+    both = associate(base, [survey, nothing], np.array([1e-3, 1e-3]), [20.0, 20.0])
+    assert_array_equal(both.rows[:, 0], alone.rows[:, 0])
+    assert_allclose(alone.log_weight, both.log_weight, rtol=1e-9, atol=1e-9)

@@ -154,11 +154,12 @@ def match_with_probability(
         base, surveys, choose_bands(base, surveys, options), options
     )
     table, reports = counterpart_table(base.table, surveys, there, found, rules)
+    every = association_table(base.table, surveys, there, found) if options["all_file"] else None
+    del there, found  # writing does not need millions of associations
     files = [*inputs(options), *([options["prior_from"]] if options["prior_from"] else [])]
     provenance = Provenance(shared.as_typed(context), inputs=files)
     write_table(table, options["output"], provenance=provenance)
-    if options["all_file"]:
-        every = association_table(base.table, surveys, there, found)
+    if every is not None:
         write_table(every, options["all_file"], provenance=provenance)
         note(f"{len(every)} associations -> {options['all_file']}")
     draw(threshold, options["figure"])

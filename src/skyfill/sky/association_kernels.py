@@ -19,6 +19,7 @@ LOG_2PI = math.log(2 * math.pi)
 MOST_SIGMAS = 6.0
 # How sources outside an association are weighed.
 IGNORED, BY_BEST, BY_SUM = range(3)
+REST = {"ignore": IGNORED, "best": BY_BEST, "sum": BY_SUM}
 # Share of a neighbor in the light of a blend: up to five magnitudes fainter, all as likely.
 LIGHT = 1 / (1 + 10 ** (0.4 * (np.arange(5) + 0.5)))
 # Sums: S (east, both, north), h (east, north), x'Wx, log |W|, members, log density.

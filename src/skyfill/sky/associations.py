@@ -1,20 +1,19 @@
 """Associations of each base object with sources of any number of surveys, and their weights."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from skyfill.errors import CatalogError
-from skyfill.sky import association_kernels as kernels
 from skyfill.sky.ellipses import Sources
 from skyfill.sky.neighbors import Neighbors, find_neighbors
+from skyfill.sky.pairs import log_pair_weight
 from skyfill.sky.sphere import Floats, Rows, unit_vectors
 from skyfill.threads import map_threads
 
 Rest = Literal["sum", "best", "ignore"]
-_REST = {"ignore": kernels.IGNORED, "best": kernels.BY_BEST, "sum": kernels.BY_SUM}
 # Candidates that one thread works on at a time.
 PART = 20_000
 # No set of surveys is so rare that a source which they see could not be of the field.
@@ -57,6 +56,26 @@ class Associations:
     def base(self) -> Rows:
         """Base object of each association."""
         return np.repeat(np.arange(self.n_base), np.diff(self.starts))
+
+    def owners(self, associations: Rows) -> Rows:
+        """Return the base objects of some of the associations."""
+        return np.searchsorted(self.starts, associations, side="right") - 1
+
+    def portions(self) -> Iterator[tuple[slice, slice, "Associations"]]:
+        """Cut them into portions that stay in a core's cache: objects, associations, both."""
+        for objects in _parts(np.diff(self.starts) - 1):
+            inside = slice(int(self.starts[objects.start]), int(self.starts[objects.stop]))
+            starts = self.starts[objects.start : objects.stop + 1] - inside.start
+            part = Associations(starts, self.rows[inside], self.log_weight[inside])
+            yield objects, inside, part
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sum of one value per association over those of each object."""
+        return np.add.reduceat(values, self.starts[:-1], dtype=np.float64)
+
+    def highest(self, values: Floats) -> Floats:
+        """Highest of one value per association among those of each object."""
+        return np.asarray(np.maximum.reduceat(values, self.starts[:-1]))
 
 
 def associate(
@@ -111,7 +130,9 @@ def associate(
         find_neighbors((base.ra_deg, base.dec_deg), (s.ra_deg, s.dec_deg), radius)
         for s, radius in zip(surveys, radius_arcsec, strict=True)
     ]
-    return _list(base, surveys, by_set, near, (_REST[rest], float(beam_arcsec)))
+    if len(surveys) == 1 and not beam_arcsec:
+        return _list_pairs(base, surveys[0], by_set[:, 1], near[0])
+    return _list_sets(base, surveys, by_set, near, (rest, float(beam_arcsec)))
 
 
 def _first_density(log_density: Floats) -> Floats:
@@ -144,13 +165,37 @@ def _share(field_sets: Floats, code: int, k: int) -> float:
     return max(float(field_sets[code] / max(field_sets[inside].sum(), 1)), LEAST_SHARE)
 
 
-def _list(
+def _list_pairs(
+    base: Sources, survey: Sources, log_density: Floats, near: Neighbors
+) -> Associations:
+    """List the associations with a single survey."""
+    starts = near.starts + np.arange(len(near.starts))
+    rows, weight = np.full((starts[-1], 1), -1, dtype=np.int32), np.zeros(starts[-1])
+    frames, vectors = _frames(base), unit_vectors(survey.ra_deg, survey.dec_deg)
+
+    def work(part: slice) -> None:
+        inside = slice(near.starts[part.start], near.starts[part.stop])
+        counts = np.diff(near.starts[part.start : part.stop + 1])
+        owner, theirs = np.repeat(np.arange(part.start, part.stop), counts), near.rows[inside]
+        at = np.arange(inside.start, inside.stop) + owner + 1
+        rows[at, 0] = theirs
+        facts = frames[owner], vectors[theirs], base.cov[owner], survey.cov[theirs]
+        weight[at] = log_pair_weight(*facts) - log_density[owner]
+
+    map_threads(work, _parts(np.diff(near.starts)))
+    return Associations(starts, rows, weight)
+
+
+def _list_sets(
     base: Sources,
     surveys: Sequence[Sources],
     log_density: Floats,
     near: Sequence[Neighbors],
-    how: tuple[int, float],
+    how: tuple[Rest, float],
 ) -> Associations:
+    """List the associations with any number of surveys."""
+    from skyfill.sky import association_kernels as kernels  # the compiler takes 100 MB
+
     facts = (_frames(base), _shapes(base), log_density, _joined(near, surveys), _stacked(surveys))
     counts = np.zeros(len(base), dtype=np.int64)
     parts = _parts(np.sum([np.diff(found.starts) for found in near], axis=0))
@@ -160,9 +205,10 @@ def _list(
         raise CatalogError(f"{starts[-1]} associations within the radius; choose a smaller radius")
     rows = np.empty((starts[-1], len(surveys)), dtype=np.int32)
     weight = np.empty(starts[-1])
+    rest, beam = kernels.REST[how[0]], how[1]
 
     def work(part: slice) -> None:
-        kernels.list_sets(part.start, part.stop, *facts, starts, rows, weight, *how)
+        kernels.list_sets(part.start, part.stop, *facts, starts, rows, weight, rest, beam)
 
     map_threads(work, parts)
     return Associations(starts, rows, weight)

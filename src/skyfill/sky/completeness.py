@@ -1,21 +1,25 @@
 """Which share of the objects has a counterpart in each set of surveys: stated, or by EM."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from skyfill.sky.associations import Associations
 from skyfill.sky.posterior import (
     LEAST_COMPLETE,
     MOST_COMPLETE,
+    SparseEvidence,
+    log_weights,
     pattern_members,
-    pattern_of,
     pattern_shares,
+    patterns_of,
 )
 from skyfill.sky.sphere import Floats
 
 MOST_ROUNDS, SETTLED, FITTING_ROUNDS = 500, 1e-6, 20
+# However many counterparts a survey has, some of its sources are of the field.
+MOST_TAKEN = 0.9
 # Objects that are enough to see how completeness depends on position errors, and a bound on how
 # much: the slope has a prior of this many e-foldings of the odds per standard deviation.
 TREND_OBJECTS, TREND_SLOPE, LEAST_SPREAD = 20_000, 1.0, 1e-3
@@ -56,6 +60,9 @@ class Completeness:
         In each set of surveys: an object that one survey has is more often in another.
     trend : Trend or None
         How they depend on the position error, if that was asked for.
+    boost : array of shape (2**k,)
+        How much likelier each set of surveys is than positions alone make it, because the density
+        of a survey counts the counterparts of base objects with the field.
     """
 
     shares: Floats
@@ -63,12 +70,13 @@ class Completeness:
     n_iter: int
     converged: bool
     trend: Trend | None = None
+    boost: Floats = field(default_factory=lambda: np.ones(1))
 
     def of(self, variance: Floats) -> Floats:
-        """Shares of the sets of surveys for objects of these position errors: (n, 2**k)."""
+        """Prior odds of the sets of surveys for objects of these position errors: (n, 2**k)."""
         if self.trend is None:
-            return np.broadcast_to(self.patterns, (len(variance), len(self.patterns)))
-        return self.trend.shares(np.log(variance) / 2)
+            return np.broadcast_to(self.patterns * self.boost, (len(variance), len(self.patterns)))
+        return self.trend.shares(np.log(variance) / 2) * self.boost
 
 
 def fit_completeness(
@@ -78,6 +86,8 @@ def fit_completeness(
     covered: np.ndarray | None = None,
     stated: Floats | None = None,
     variance: Floats | None = None,
+    rivals: SparseEvidence | None = None,
+    crowding: Floats | None = None,
 ) -> Completeness:
     """Estimate by EM which share of the base objects has a counterpart in each set of surveys.
 
@@ -89,6 +99,11 @@ def fit_completeness(
         Shares that are known; NaN where they are not. The sets of surveys are scaled to them.
     variance : array of shape (n,), optional
         Squared position errors of the base objects, on which shares that nobody states may depend.
+    rivals : SparseEvidence, optional
+        Log probability that other objects leave the sources free.
+    crowding : array of shape (k,), optional
+        Base objects for each source of a survey: with completeness, the share of its sources that
+        are no field sources.
 
     Examples
     --------
@@ -100,36 +115,48 @@ def fit_completeness(
     n_surveys = found.rows.shape[1]
     known = np.full(n_surveys, np.nan) if stated is None else stated
     counted = np.ones(found.n_base, bool) if covered is None else covered.all(axis=1)
-    weight = found.log_weight if log_ratio is None else found.log_weight + log_ratio
     patterns = pattern_shares(np.where(np.isnan(known), 0.5, known))
     # All that EM needs to know of an object's associations, however many it has.
-    evidence = np.zeros((found.n_base, len(patterns)))
-    _sum_by_pattern(found.starts, found.rows, weight, evidence)
+    weights = log_weights(found, log_ratio, rivals)
+    evidence = _sum_by_pattern(weights, (found.n_base, len(patterns)))
     evidence = evidence[counted]
     n_iter, converged = 0, bool(np.isfinite(known).all())
     while not converged and n_iter < MOST_ROUNDS:
         n_iter += 1
-        sums = patterns * (1 / (evidence @ patterns) @ evidence) + LEAST_COMPLETE
+        odds = patterns * _boost(patterns, crowding)
+        sums = odds * (1 / (evidence @ odds) @ evidence) + LEAST_COMPLETE
         last, patterns = patterns, _scaled(sums / sums.sum(), known)
         converged = bool(np.max(np.abs(patterns - last)) < SETTLED)
-    trend = None
+    trend, boost = None, _boost(patterns, crowding)
     if variance is not None and not np.isfinite(known).any():
-        trend = _fit_trend(evidence, np.log(variance[counted]) / 2, patterns)
+        trend = _fit_trend(evidence * boost, np.log(variance[counted]) / 2, patterns)
     if trend is not None:
         patterns = trend.shares(np.log(variance[counted]) / 2).mean(axis=0)  # type: ignore[index]
     shares = np.asarray(patterns @ pattern_members(len(patterns), n_surveys))
-    return Completeness(shares, patterns, n_iter, converged, trend)
+    return Completeness(shares, patterns, n_iter, converged, trend, boost)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _sum_by_pattern(starts, rows, log_weight, out):  # type: ignore[no-untyped-def]
+def _boost(patterns: Floats, crowding: Floats | None) -> Floats:
+    """One over the share of field sources in each survey, multiplied over sets of surveys."""
+    if crowding is None:
+        return np.ones(len(patterns))
+    members = pattern_members(len(patterns), len(crowding))
+    taken = np.minimum((patterns @ members) * crowding, MOST_TAKEN)
+    return np.asarray(np.prod(np.where(members, 1 / (1 - taken), 1.0), axis=1))
+
+
+def _sum_by_pattern(
+    weights: Iterator[tuple[slice, slice, Associations, Floats]], shape: tuple[int, int]
+) -> Floats:
     """Add the weights of each object's associations by set of surveys, relative to the largest."""
-    for i in range(starts.size - 1):
-        highest = -np.inf
-        for a in range(starts[i], starts[i + 1]):
-            highest = max(highest, log_weight[a])
-        for a in range(starts[i], starts[i + 1]):
-            out[i, pattern_of(rows, a)] += np.exp(log_weight[a] - highest)
+    out, n_patterns = np.empty(shape), shape[1]
+    for objects, _, part, log_weight in weights:
+        base = part.base
+        weight = np.exp(log_weight - part.highest(log_weight)[base])
+        cells = base * n_patterns + patterns_of(part.rows)
+        sums = np.bincount(cells, weight, minlength=part.n_base * n_patterns)
+        out[objects] = sums.reshape(part.n_base, n_patterns)
+    return out
 
 
 def _scaled(patterns: Floats, known: Floats) -> Floats:

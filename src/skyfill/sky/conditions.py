@@ -30,11 +30,14 @@ class Conditions:
         Median squared position error of each survey, in square arcsec.
     densities : tuple of float or None
         Sources per square arcsec of each survey; None where they are measured around each object.
+    crowding : tuple of float
+        Base objects for each source of a survey, where both lie.
     """
 
     errors: tuple[PositionError, ...]
     variances: tuple[float, ...]
     densities: tuple[float | None, ...]
+    crowding: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, base: Survey, surveys: Sequence[Survey], covs: Sequence[Floats]) -> "Conditions":

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
+
+import numpy as np
 
 from skyfill.sky.associations import Associations, Rest
 from skyfill.sky.completeness import Completeness, fit_completeness
 from skyfill.sky.elsewhere import count_groups, group_elsewhere
 from skyfill.sky.one_to_one import choose_one_to_one
 from skyfill.sky.posterior import Counterparts, probabilities, summarize
+from skyfill.sky.rivals import find_free
 from skyfill.sky.sphere import Floats
 from skyfill.sky.surroundings import Surroundings
 
@@ -31,7 +35,8 @@ class CounterpartRules:
     Parameters
     ----------
     one_to_one : bool
-        No source is the counterpart of two objects.
+        No source is the counterpart of two objects: probabilities take into account that others
+        may want it, and none is chosen twice.
     rest : {"sum", "best", "ignore"}
         See `associate`.
     p_any : float
@@ -120,11 +125,11 @@ def find_counterparts(
     """
     there = with_sets(there, rules)
     found = there.associate(rules.rest)
-    fitted, p = _settle(there, found, None)
+    fitted, p = _settle(there, found, rules, None)
     ratio: Ratio | None = None
     for _ in range(rules.rounds if photometry else 0):
         ratio = photometry.learn(found, p)  # type: ignore[union-attr]
-        fitted, p = _settle(there, found, ratio(found))
+        fitted, p = _settle(there, found, rules, ratio(found))
     return _choose(found, p, rules, Learned(fitted, there.sets), ratio)
 
 
@@ -134,7 +139,7 @@ def weigh_counterparts(
     """Do what `find_counterparts` does with what was learned before, from other objects."""
     found = replace(there, sets=learned.sets).associate(rules.rest)
     log_ratio = None if ratio is None else ratio(found)
-    p = probabilities(found, learned.completeness.of(there.base.variance), log_ratio)
+    p = weigh(found, rules, learned.completeness.of(there.base.variance), log_ratio)
     return _choose(found, p, rules, learned, ratio)
 
 
@@ -153,11 +158,43 @@ def with_sets(there: Surroundings, rules: CounterpartRules) -> Surroundings:
 
 
 def _settle(
-    there: Surroundings, found: Associations, log_ratio: Floats | None
+    there: Surroundings,
+    found: Associations,
+    rules: CounterpartRules,
+    log_ratio: Floats | None,
 ) -> tuple[Completeness, Floats]:
     """Completeness of each survey, as stated or by EM, and the probabilities it gives."""
     variance = there.base.variance
-    fitted = fit_completeness(
-        found, log_ratio, covered=there.covered, stated=there.completeness, variance=variance
+    fit = partial(
+        fit_completeness,
+        found,
+        log_ratio,
+        covered=there.covered,
+        stated=there.completeness,
+        variance=variance,
+        crowding=_crowding(there, rules),
     )
-    return fitted, probabilities(found, fitted.of(variance), log_ratio)
+    fitted = fit()
+    if rules.one_to_one:
+        alone = probabilities(found, fitted.of(variance), log_ratio)
+        fitted = fit(rivals=find_free(found, alone))
+    return fitted, weigh(found, rules, fitted.of(variance), log_ratio)
+
+
+def _crowding(there: Surroundings, rules: CounterpartRules) -> Floats | None:
+    """Say how many base objects there are for each source of a survey, if each has its own."""
+    if there.conditions is None or not rules.one_to_one:
+        return None
+    return np.array(there.conditions.crowding)
+
+
+def weigh(
+    found: Associations, rules: CounterpartRules, shares: Floats, log_ratio: Floats | None
+) -> Floats:
+    """Probabilities of each object for itself, or together with those that want its sources."""
+    alone = probabilities(found, shares, log_ratio)
+    if not rules.one_to_one:
+        return alone
+    rivals = find_free(found, alone)
+    del alone  # as large as what comes now
+    return probabilities(found, shares, log_ratio, rivals)

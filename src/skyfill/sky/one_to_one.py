@@ -1,17 +1,18 @@
 """One to one: no source is the counterpart of two objects, and the total probability is largest."""
 
+import itertools
+
 import numpy as np
-from numba import njit
 
 from skyfill.sky.associations import Associations
-from skyfill.sky.rest_kernels import find_root
+from skyfill.sky.posterior import take_best
 from skyfill.sky.sphere import Floats, Rows
 
 # Associations below this probability make no objects rivals, and are no second choice.
 LEAST_P = 1e-3
 # Rival objects are decided exactly up to this number, and up to so many steps; else from the
 # likeliest association down.
-MOST_EXACT, MOST_STEPS = 16, 1_000_000
+MOST_EXACT, MOST_STEPS = 16, 100_000
 
 
 def choose_one_to_one(found: Associations, p: Floats) -> Rows:
@@ -37,134 +38,98 @@ def choose_one_to_one(found: Associations, p: Floats) -> Rows:
     >>> choose_one_to_one(found, np.array([0.1, 0.5, 0.4, 0.2, 0.8]))
     array([2, 4])
     """
-    base = found.base
+    chosen = take_best(found, p)
+    if not _clashing(found, chosen[p[chosen] >= LEAST_P]).any():
+        return chosen
     likely = np.flatnonzero((p >= LEAST_P) & (found.rows >= 0).any(axis=1))
-    roots = _rivals(found.n_base, base[likely], found.rows[likely])
-    chosen = np.empty(found.n_base, dtype=np.int64)
-    _take_best(found.starts, p, chosen)
-    sizes = np.bincount(roots, minlength=found.n_base)
-    order = np.lexsort((-p[likely], base[likely], roots[base[likely]]))
-    crowded = order[sizes[roots[base[likely[order]]]] > 1]
-    options = likely[crowded]
-    cuts = np.flatnonzero(np.diff(roots[base[options]])) + 1
-    edges = np.concatenate([[0], cuts, [len(options)]])
-    members = np.flatnonzero(sizes[roots] > 1)
-    chosen[members] = found.starts[members]
-    _decide(edges, options, base[options], found.rows[options], p[options], chosen)
+    groups = _groups(found, likely)
+    wanted = chosen[p[chosen] >= LEAST_P]
+    # Where nobody wants what another has, everyone gets the best.
+    disputed = np.unique(groups[found.owners(wanted[_clashing(found, wanted)])])
+    owner = found.owners(likely)
+    open_ = np.isin(groups[owner], disputed)
+    options, owner = likely[open_], owner[open_]
+    order = np.lexsort((-p[options], owner, groups[owner]))
+    cuts = np.flatnonzero(np.diff(groups[owner[order]])) + 1
+    for members in np.split(order, cuts):
+        mine, group = owner[members], options[members]
+        chosen[mine] = found.starts[mine]
+        picked = _decide(mine, _sources(found.rows[group]), p[group])
+        chosen[mine[picked]] = group[picked]
     return chosen
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _take_best(starts, p, chosen):  # type: ignore[no-untyped-def]
-    for i in range(starts.size - 1):
-        best = starts[i]
-        for a in range(starts[i] + 1, starts[i + 1]):
-            if best == starts[i] or p[a] > p[best]:
-                best = a
-        chosen[i] = best
+def _clashing(found: Associations, chosen: Rows) -> np.ndarray:
+    """Say which of the chosen associations have a source that another of them has."""
+    clash = np.zeros(len(chosen), dtype=bool)
+    for rows in found.rows[chosen].T:
+        seen = np.flatnonzero(rows >= 0)
+        _, which, counts = np.unique(rows[seen], return_inverse=True, return_counts=True)
+        clash[seen] |= counts[which] > 1
+    return clash
 
 
-def _rivals(n_base: int, base: Rows, rows: np.ndarray) -> Rows:
-    """Link the objects that compete for a source; return the root of each one's group."""
-    parent = np.arange(n_base)
-    for k in range(rows.shape[1]):
-        wanted = np.flatnonzero(rows[:, k] >= 0)
-        order = wanted[np.argsort(rows[wanted, k], kind="stable")]
-        _join(parent, base[order], rows[order, k])
-    _flatten(parent)
-    return parent
+def _groups(found: Associations, likely: Rows) -> Rows:
+    """Give the objects that compete for sources, directly or through others, one number."""
+    association, survey = np.nonzero(found.rows[likely] >= 0)
+    n_rows = int(found.rows.max(initial=-1)) + 1
+    sources = survey * n_rows + found.rows[likely[association], survey]
+    _, source = np.unique(sources, return_inverse=True)
+    owner, group = found.owners(likely[association]), np.arange(found.n_base)
+    lowest = np.full(int(source.max(initial=-1)) + 1, found.n_base)
+    while True:
+        np.minimum.at(lowest, source, group[owner])
+        last = group.copy()
+        np.minimum.at(group, owner, lowest[source])
+        if np.array_equal(group, last):
+            return group
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _join(parent, base, rows):  # type: ignore[no-untyped-def]
-    for j in range(1, rows.size):
-        if rows[j] == rows[j - 1]:
-            parent[find_root(parent, base[j])] = find_root(parent, base[j - 1])
+def _sources(rows: np.ndarray) -> list[set[tuple[int, int]]]:
+    return [{(k, row) for k, row in enumerate(each) if row >= 0} for each in rows.tolist()]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _flatten(parent):  # type: ignore[no-untyped-def]
-    for i in range(parent.size):
-        parent[i] = find_root(parent, i)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _decide(edges, options, base, rows, p, chosen):  # type: ignore[no-untyped-def] # noqa: PLR0913, PLR0917
-    """Decide each group of options, which are sorted by object and then by probability."""
-    for g in range(edges.size - 1):
-        first, last = edges[g], edges[g + 1]
-        if last == first:
-            continue
-        picks = _from_the_likeliest(rows[first:last], base[first:last], p[first:last])
-        begins = [0]
-        for j in range(first + 1, last):
-            if base[j] != base[j - 1]:
-                begins.append(j - first)
-        begins.append(last - first)
-        if len(begins) - 1 <= MOST_EXACT:
-            picks = _search(rows[first:last], p[first:last], np.array(begins), picks)
-        for j in range(last - first):
-            if picks[j]:
-                chosen[base[first + j]] = options[first + j]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _from_the_likeliest(rows, base, p):  # type: ignore[no-untyped-def]
-    """Take the likeliest option that is still free, again and again."""
-    picks = np.zeros(p.size, np.bool_)
-    for j in np.argsort(-p):
-        free = True
-        for i in np.flatnonzero(picks):
-            if base[i] == base[j] or _clash(rows, i, j):
-                free = False
-        picks[j] = free
+def _decide(base: Rows, sources: list[set[tuple[int, int]]], p: Floats) -> list[int]:
+    """Decide a group of options, which are sorted by object and then by probability."""
+    picks = _from_the_likeliest(base.tolist(), sources, p)
+    edges = [0, *(np.flatnonzero(np.diff(base)) + 1).tolist(), len(base)]
+    if len(edges) - 1 <= MOST_EXACT:
+        picks = _search(edges, sources, p.tolist(), picks)
     return picks
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _clash(rows, i, j):  # type: ignore[no-untyped-def]
-    shared = 0
-    for k in range(rows.shape[1]):
-        shared += rows[i, k] >= 0 and rows[i, k] == rows[j, k]
-    return shared > 0
+def _from_the_likeliest(
+    base: list[int], sources: list[set[tuple[int, int]]], p: Floats
+) -> list[int]:
+    """Take the likeliest option that is still free, again and again."""
+    picks: list[int] = []
+    taken: set[tuple[int, int]] = set()
+    for j in np.argsort(-p, kind="stable").tolist():
+        own = sources[j] | {(-1, base[j])}  # an object has one option as a source has one object
+        if not own & taken:
+            picks.append(j)
+            taken |= own
+    return picks
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _search(rows, p, begins, picks):  # type: ignore[no-untyped-def] # noqa: PLR0912
+def _search(
+    edges: list[int], sources: list[set[tuple[int, int]]], p: list[float], picks: list[int]
+) -> list[int]:
     """Branch and bound over the options of each object in turn, "none" last."""
-    n = begins.size - 1
-    beyond = np.zeros(n + 1)  # the most that the objects from here on can add
-    for i in range(n - 1, -1, -1):
-        beyond[i] = beyond[i + 1] + p[begins[i]]
-    best, total, level, steps = p[picks].sum(), np.zeros(n + 1), 0, 0
-    at = begins[:-1] - 1
-    out = picks.copy()
-    while level >= 0 and steps < MOST_STEPS:
+    best, most, steps = picks, sum(p[j] for j in picks), 0
+    # The most that the objects from here on can add.
+    beyond = [*itertools.accumulate(p[first] for first in reversed(edges[:-1]))][::-1] + [0.0]
+    stack: list[tuple[int, float, list[int], set[tuple[int, int]]]] = [(0, 0.0, [], set())]
+    while stack and steps < MOST_STEPS:
         steps += 1
-        if level == n:
-            if total[n] > best * (1 + 1e-12):
-                best = total[n]
-                out[:] = False
-                for i in range(n):
-                    if at[i] < begins[i + 1]:
-                        out[at[i]] = True
-            level -= 1
+        level, total, mine, taken = stack.pop()
+        if total + beyond[level] <= most * (1 + 1e-12):
             continue
-        at[level] += 1
-        j = at[level]
-        if j > begins[level + 1]:
-            at[level] = begins[level] - 1
-            level -= 1
+        if level == len(edges) - 1:
+            best, most = mine, total
             continue
-        gain = p[j] if j < begins[level + 1] else 0.0
-        free = True
-        for i in range(level):
-            if j < begins[level + 1] and at[i] < begins[i + 1] and _clash(rows, at[i], j):
-                free = False
-        if total[level] + gain + beyond[level + 1] <= best:
-            at[level] = begins[level] - 1  # later options of this object are no likelier
-            level -= 1
-        elif free:
-            total[level + 1] = total[level] + gain
-            level += 1
-    return out
+        stack.append((level + 1, total, mine, taken))
+        for j in reversed(range(edges[level], edges[level + 1])):  # the likeliest is tried first
+            if not sources[j] & taken:
+                stack.append((level + 1, total + p[j], [*mine, j], taken | sources[j]))
+    return best

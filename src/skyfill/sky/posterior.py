@@ -1,9 +1,10 @@
 """From weights to probabilities: prior odds, and what is best."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from skyfill.sky.associations import Associations
 from skyfill.sky.sphere import Floats, Rows
@@ -35,7 +36,38 @@ def pattern_shares(completeness: Floats) -> Floats:
     return np.asarray(np.prod(np.where(pattern_members(1 << len(c), len(c)), c, 1 - c), axis=1))
 
 
-def probabilities(found: Associations, shares: Floats, log_ratio: Floats | None = None) -> Floats:
+class SparseEvidence(NamedTuple):
+    """Log likelihood ratio of some associations, 0 for all others."""
+
+    associations: Rows  # ascending
+    log_ratio: Floats
+
+    def inside(self, part: slice) -> tuple[Rows, Floats]:
+        """Return those in a part of the associations, counted from its start."""
+        first, last = np.searchsorted(self.associations, [part.start, part.stop])
+        return self.associations[first:last] - part.start, self.log_ratio[first:last]
+
+
+def log_weights(
+    found: Associations, log_ratio: Floats | None, rivals: SparseEvidence | None
+) -> Iterator[tuple[slice, slice, Associations, Floats]]:
+    """Add all evidence to the weights of associations, portion by portion."""
+    for objects, inside, part in found.portions():
+        weight = part.log_weight.copy()
+        if log_ratio is not None:
+            weight += log_ratio[inside]
+        if rivals is not None:
+            which, log_free = rivals.inside(inside)
+            weight[which] += log_free
+        yield objects, inside, part, weight
+
+
+def probabilities(
+    found: Associations,
+    shares: Floats,
+    log_ratio: Floats | None = None,
+    rivals: SparseEvidence | None = None,
+) -> Floats:
     """Posterior probability of each association; those of one base object sum to one.
 
     With one survey of completeness c the prior odds of a counterpart are ``c / (1 - c)``. (The
@@ -48,6 +80,8 @@ def probabilities(found: Associations, shares: Floats, log_ratio: Floats | None 
         (see `pattern_shares`), for all or for each of them.
     log_ratio : array of shape (m,), optional
         Log likelihood ratio from other evidence, photometry for instance; 0 for "none".
+    rivals : SparseEvidence, optional
+        Log probability that other objects leave the sources free.
 
     Examples
     --------
@@ -57,35 +91,24 @@ def probabilities(found: Associations, shares: Floats, log_ratio: Floats | None 
     """
     patterns = pattern_shares(shares) if shares.shape == found.rows.shape[1:] else shares
     log_prior = np.broadcast_to(np.log(patterns), (found.n_base, patterns.shape[-1]))
-    weight = found.log_weight if log_ratio is None else found.log_weight + log_ratio
     out = np.empty(len(found))
-    _normalize(found.starts, found.rows, weight, log_prior, out)
+    for objects, inside, part, log_weight in log_weights(found, log_ratio, rivals):
+        base = part.base
+        log_p = log_weight + log_prior[objects][base, patterns_of(part.rows)]
+        weight = np.exp(log_p - part.highest(log_p)[base])
+        out[inside] = weight / part.sums(weight)[base]
     return out
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _normalize(starts, rows, log_weight, log_prior, out):  # type: ignore[no-untyped-def]
-    """Write probabilities, from weights and the priors of sets of surveys."""
-    for i in range(starts.size - 1):
-        highest = -np.inf
-        for a in range(starts[i], starts[i + 1]):
-            out[a] = log_weight[a] + log_prior[i, pattern_of(rows, a)]
-            highest = max(highest, out[a])
-        total = 0.0
-        for a in range(starts[i], starts[i + 1]):
-            out[a] = np.exp(out[a] - highest)
-            total += out[a]
-        for a in range(starts[i], starts[i + 1]):
-            out[a] /= total
+def patterns_of(rows: np.ndarray) -> Rows:
+    """Set of surveys in which each association has a source, as bits.
 
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def pattern_of(rows, a):  # type: ignore[no-untyped-def]
-    """Set of surveys in which an association has a source, as bits."""
-    code = 0
-    for k in range(rows.shape[1]):
-        code |= (rows[a, k] >= 0) << k
-    return code
+    Examples
+    --------
+    >>> patterns_of(np.array([[-1, -1], [3, -1], [0, 2]]))
+    array([0, 1, 3])
+    """
+    return np.asarray((rows >= 0) @ (1 << np.arange(rows.shape[1])))
 
 
 def pattern_members(n_patterns: int, n_surveys: int) -> np.ndarray:
@@ -142,31 +165,43 @@ def summarize(found: Associations, p: Floats, chosen: Rows | None = None) -> Cou
     >>> best.chosen, best.p_any, best.p_i.round(2), best.n_rivals
     (array([1]), array([0.8]), array([0.75]), array([0]))
     """
-    picked = np.full(found.n_base, -1, dtype=np.int64) if chosen is None else chosen.copy()
-    p_any, p_i = np.zeros(found.n_base), np.zeros(found.n_base)
-    p_survey = np.zeros((found.n_base, found.rows.shape[1]))
-    n_rivals = np.zeros(found.n_base, dtype=np.int64)
-    _summarize(found.starts, found.rows, p, picked, p_any, p_i, p_survey, n_rivals)
+    picked = take_best(found, p) if chosen is None else chosen
+    parts = [
+        _summarize(part, p[inside], picked[objects] - inside.start)
+        for objects, inside, part in found.portions()
+    ]
+    p_any, p_i, p_survey, n_rivals = (np.concatenate(each) for each in zip(*parts, strict=True))
     return Counterparts(p_any, picked, p_i, p_survey, n_rivals)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _summarize(starts, rows, p, picked, p_any, p_i, p_survey, n_rivals):  # type: ignore[no-untyped-def] # noqa: PLR0913, PLR0917
-    for i in range(starts.size - 1):
-        first, last = starts[i], starts[i + 1]
-        best = first
-        for a in range(first + 1, last):
-            p_any[i] += p[a]
-            if best == first or p[a] > p[best]:
-                best = a
-        if picked[i] < 0:
-            picked[i] = best
-        best = picked[i]
-        if best > first and p_any[i] > 0:
-            p_i[i] = p[best] / p_any[i]
-        for a in range(first, last):
-            if a not in (first, best) and best > first and p[a] >= RIVAL_SHARE * p[best]:
-                n_rivals[i] += 1
-            for k in range(rows.shape[1]):
-                if rows[a, k] == rows[best, k]:
-                    p_survey[i, k] += p[a]
+def _summarize(found: Associations, p: Floats, picked: Rows) -> tuple[Floats, Floats, Floats, Rows]:
+    base, firsts = found.base, found.starts[:-1]
+    with_any = p.copy()
+    with_any[firsts] = 0.0
+    p_any = found.sums(with_any)
+    has = (picked > firsts) & (p_any > 0)
+    p_i = np.divide(p[picked], p_any, out=np.zeros(found.n_base), where=has)
+    same = found.rows == found.rows[picked][base]
+    p_survey = np.stack([found.sums(np.where(one, p, 0.0)) for one in same.T], axis=1)
+    rival = p >= np.where(picked > firsts, RIVAL_SHARE * p[picked], np.inf)[base]
+    rival[firsts] = rival[picked] = False
+    return p_any, p_i, p_survey, found.sums(rival).astype(np.int64)
+
+
+def take_best(found: Associations, p: Floats) -> Rows:
+    """Choose the likeliest association of each object, "none" only where it has no other.
+
+    Examples
+    --------
+    >>> found = Associations(np.array([0, 3, 4]), np.array([[-1], [7], [9], [-1]]), np.zeros(4))
+    >>> take_best(found, np.array([0.6, 0.1, 0.3, 1.0]))
+    array([2, 3])
+    """
+    out = np.empty(found.n_base, dtype=np.int64)
+    for objects, inside, part in found.portions():
+        mine = p[inside].copy()
+        mine[part.starts[:-1]] = -1.0
+        best = np.flatnonzero(mine == part.highest(mine)[part.base])
+        # The first of several that are as likely.
+        out[objects] = inside.start + best[np.searchsorted(best, part.starts[:-1])]
+    return out

@@ -9,7 +9,7 @@ import numpy as np
 from skyfill.errors import CatalogError
 from skyfill.sky.associations import Associations, Rest, associate
 from skyfill.sky.conditions import Conditions, area_of
-from skyfill.sky.density import local_density
+from skyfill.sky.density import NEIGHBORS, local_density
 from skyfill.sky.ellipses import Sources
 from skyfill.sky.error_fit import radius_of, read_errors
 from skyfill.sky.matching import nearest_arcsec
@@ -160,6 +160,8 @@ def read_surroundings(
         conditions=conditions,
     )
     if not is_part:
+        crowding = tuple(_crowding(found, k) for k in range(len(surveys)))
+        found = replace(found, conditions=replace(conditions, crowding=crowding))
         _refuse_far(found)
         _warn_missing([base, *surveys], conditions)
     return found
@@ -234,6 +236,17 @@ def _warn_area(name: str, sources: Sources, base: Sources, density: float, area:
             f"square degree, but around the objects there are {ratio:.2g} times as many; check "
             f"--area, or leave it out to use local densities"
         )
+
+
+def _crowding(there: Surroundings, k: int) -> float:
+    """Count the base objects around one of them for each source of a survey around it.
+
+    Around an object the survey has a source more, its counterpart: the object counts as well.
+    """
+    few = there.take(_some(there.base))
+    radius = np.sqrt((NEIGHBORS - 1) / (np.pi * few.density[:, k]))
+    counts = count_neighbors(_place(few.base), _place(there.base), radius)
+    return float(np.median(counts)) / (NEIGHBORS - 1) if len(counts) else 0.0
 
 
 def _reach(survey: Survey, base: Sources, typical: float, beam: float) -> Floats:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skyfill.sky.counterparts import CounterpartRules, Found
-from skyfill.sky.posterior import probabilities, summarize
+from skyfill.sky.counterparts import CounterpartRules, Found, weigh
+from skyfill.sky.posterior import summarize
 from skyfill.sky.shifts import Offset
 from skyfill.sky.sphere import Floats
 from skyfill.sky.surroundings import Surroundings
@@ -90,5 +90,5 @@ def _shifted_p_any(
         around = away.associate(rules.rest)
         log_ratio = None if found.ratio is None else found.ratio(around)
         shares = found.completeness.of(there.base.variance)
-        out.append(summarize(around, probabilities(around, shares, log_ratio)).p_any)
+        out.append(summarize(around, weigh(around, rules, shares, log_ratio)).p_any)
     return out
