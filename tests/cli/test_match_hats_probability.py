@@ -48,13 +48,15 @@ def make_tables():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """HATS catalogues, and files with the same rows in the same order."""
+    """HATS catalogues with and without a margin, and files with the same rows in the same order."""
     folder = tmp_path_factory.mktemp("skies")
     for name, table in make_tables().items():
-        rows = {"x": 40, "opt": 2000, "radio": 1000}[name]
-        write_hats(table, folder / f"{name}_h", partition_rows=rows, margin_arcsec=1)
+        rows, wide = {"x": (40, 60), "opt": (2000, 0), "radio": (1000, 60)}[name]
+        write_hats(table, folder / f"{name}_h", partition_rows=rows, margin_arcsec=wide)
         write_table(read_hats_table(folder / f"{name}_h"), folder / f"{name}.parquet")
     assert len(open_hats(folder / "x_h").get_healpix_pixels()) > 3
+    assert open_hats(folder / "x_h").margin is not None
+    assert open_hats(folder / "opt_h").margin is None
     return folder
 
 

@@ -267,7 +267,8 @@ def write_hats(
     output : path
         A new folder, with or without ``hats://``.
     margin_arcsec : float
-        Width of the margin; a one-to-one match needs three times its radius.
+        Width of the margin; a one-to-one match needs three times its radius, one with
+        probabilities none. Narrow margins take long to make; 0 makes none.
     partition_rows : int
         Maximum number of rows of a partition.
     """
@@ -281,7 +282,7 @@ def write_hats(
         ra_column=ra,
         dec_column=dec,
         catalog_name=hats_folder(output).name,
-        margin_threshold=margin_arcsec,
+        margin_threshold=margin_arcsec or None,
         partition_rows=partition_rows,
     )
     HatsOutput(catalog, output, table.arrow.schema).write(Run(), alone(), {})
