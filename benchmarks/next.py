@@ -26,6 +26,7 @@ from report import header, print_table
 from skyfill.classify import CatalogClassifier, Scorer
 from skyfill.classify.next_measurement import (
     N_POINTS,
+    as_measured,
     classify_possible,
     expected_gains,
     gain,
@@ -142,7 +143,9 @@ def reveal(trial):
         rows = np.flatnonzero(lost[:, j])
         asked, after, y = Cells(trial.hidden[rows]), trial.hidden[rows], trial.classes[rows]
         P = classify_possible(
-            trial.scorer.probabilities, asked, possible_rows(network, asked, [j], N_POINTS, 0)
+            trial.scorer.probabilities,
+            asked,
+            possible_rows(as_measured(network, [j]), asked, [j], N_POINTS, 0),
         )
         after[:, j] = trial.true[rows, j]
         before, after = P.mean(axis=0), trial.scorer.probabilities(after)

@@ -9,7 +9,9 @@ from scipy.special import expit
 from skyfill.classify.gap_draws import entropy_bits
 from skyfill.classify.next_measurement import Gains, expected_gains
 from skyfill.errors import DataError
-from skyfill.network import Cells, learn_mixture
+from skyfill.network import Cells, MixtureNetwork, learn_mixture
+from skyfill.network.mixture.margin import identity_margin
+from skyfill.network.mixture.mixture import Mixture
 
 
 def binary_entropy(p):
@@ -156,6 +158,39 @@ def test_that_a_value_is_missing_is_not_information_from_measuring_it(normal):
     gains = expected_gains(by_gap, normal, [[0.1, np.nan, 0.2]])
     assert gains.bits[0, 1] == pytest.approx(0.0, abs=1e-12)
     assert gains.entropy[0] == pytest.approx(binary_entropy(0.9))
+
+
+def kinds_with_gaps(rates):
+    """Two equally common kinds of object, far apart in both columns, with their rates of gaps."""
+    means = np.array([[-10.0, -10.0], [10.0, 10.0]])
+    covs = np.tile(np.eye(2), (2, 1, 1))
+    mixture = Mixture(np.array([0.5, 0.5]), means, covs, np.array(rates), None)
+    margin = identity_margin(np.array([-1.0, 1.0]))
+    return MixtureNetwork(("a", "b"), (margin, margin), (mixture,))
+
+
+@pytest.mark.parametrize("block", [[0], [0, 1]])
+def test_with_informative_gaps_values_are_expected_from_objects_that_have_them(block):
+    """A kind that nearly always lacks a value is rarely seen where one is measured.
+
+    In one kind a is measured with probability 0.1, in the other with 0.5; the class is the kind.
+    """
+
+    def by_kind(X):
+        known = np.where(np.isnan(X[:, 0]), X[:, 1], X[:, 0])
+        p = np.where(np.isnan(known), 0.5, known > 0)
+        return np.column_stack([p, 1 - p])
+
+    rows = np.full((40, 2), np.nan)
+    gains = expected_gains(
+        by_kind,
+        kinds_with_gaps([[0.9, 0.3], [0.5, 0.3]]),
+        rows,
+        blocks={"m": block},
+        n_points=60,
+        n_draws=400,
+    )
+    assert gains.bits.mean() == pytest.approx(binary_entropy(1 / 6), abs=0.02)
 
 
 def test_scatter_of_the_classifier_is_not_information(normal):

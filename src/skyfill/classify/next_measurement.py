@@ -8,13 +8,16 @@ over values t that the network considers possible; it is never negative, since e
 Each p_t comes from the classifier as it is: the other gaps remain gaps, as they will when B has
 been measured. What counts as known before is the mean of the p_t. The probabilities of the object
 as it is will not do: that B is missing may itself be evidence of the class, and what is then
-missing afterwards is not information from the measurement.
+missing afterwards is not information from the measurement. For the same reason the possible values
+are those of objects in which B is measured, where gaps are informative: each p_t already counts
+the measurement as made, and means of the p_t over values of objects that never have it would mix
+two conditions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +27,7 @@ from skyfill.classify.gap_draws import entropy_bits
 from skyfill.errors import DataError
 from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.cells import as_cells
+from skyfill.network.mixture.mixture import Mixture
 
 Array = NDArray[np.float64]
 Classify = Callable[[Any], Array]
@@ -149,11 +153,12 @@ def expected_gains(
     _check(groups, len(network), n_points, n_draws)
     bits = np.full((len(cells), len(groups)), np.nan)
     for k, columns in enumerate(groups.values()):
-        n_lost = np.isnan(cells.values[:, list(columns)]).sum(axis=1)
-        for rows, points in ((n_lost == 1, n_points), (n_lost > 1, -n_draws)):
-            for part in parts(np.flatnonzero(rows), abs(points)):
+        for rows, gone in by_gaps(cells.values, list(columns)):
+            points = n_points if len(gone) == 1 else -n_draws
+            after = as_measured(network, gone)
+            for part in parts(rows, abs(points)):
                 asked = cells.take(part)
-                tried = possible_rows(network, asked, list(columns), points, rng)
+                tried = possible_rows(after, asked, gone, points, rng)
                 bits[part, k] = gain(classify_possible(classify, asked, tried), points)
     now = classify_possible(classify, cells, cells.values[None])[0]
     return Gains(tuple(groups), bits, entropy_bits(now))
@@ -165,6 +170,37 @@ def _check(groups: Mapping[str, Sequence[int]], p: int, n_points: int, n_draws: 
     for name, columns in groups.items():
         if not columns or not all(0 <= j < p for j in columns):
             raise DataError(f"block {name!r}: the columns must be integers from 0 to {p - 1}")
+
+
+def by_gaps(values: Array, columns: list[int]) -> list[tuple[NDArray[np.int64], list[int]]]:
+    """Group the rows that lack some of the columns by those that they lack.
+
+    Examples
+    --------
+    >>> by_gaps(np.array([[np.nan, 1.0], [2.0, 3.0], [np.nan, 4.0]]), [0, 1])
+    [(array([0, 2]), [0])]
+    """
+    lost = np.isnan(values[:, columns])
+    patterns, which = np.unique(lost, axis=0, return_inverse=True)
+    which = which.reshape(-1)
+    groups = [(i, np.asarray(columns)[pattern].tolist()) for i, pattern in enumerate(patterns)]
+    return [(np.flatnonzero(which == i), gone) for i, gone in groups if gone]
+
+
+def as_measured(network: MixtureNetwork, columns: list[int]) -> MixtureNetwork:
+    """Return the network of rows whose gaps in these columns will have been measured.
+
+    With informative gaps, a component counts by its rate of measured values there, not of gaps.
+    """
+    return replace(network, fits=tuple(_with_measured(fit, columns) for fit in network.fits))
+
+
+def _with_measured(fit: Mixture, columns: list[int]) -> Mixture:
+    if fit.gap_rates is None:
+        return fit
+    rates = fit.gap_rates.copy()
+    rates[:, columns] = 1.0 - rates[:, columns]
+    return fit._replace(gap_rates=rates)
 
 
 def possible_rows(
