@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import softmax
 from scipy.stats import norm
 
 from skyfill.classify.class_calibration import Calibration, fit_calibration
@@ -256,6 +257,8 @@ def test_a_calibration_of_slope_one_without_bias_is_the_identity():
     P = np.array([[0.2, 0.8], [0.5, 0.5]])
     same = Calibration("vector", np.ones(2), np.zeros(2))
     np.testing.assert_allclose(same(P), P)
+    against = Calibration("odds", np.array([0.0, 1.0]), np.zeros(2))
+    np.testing.assert_allclose(against(P), P)
 
 
 def test_classes_are_moved_against_one_another_only_for_a_clear_gain():
@@ -264,8 +267,21 @@ def test_classes_are_moved_against_one_another_only_for_a_clear_gain():
     y = (rng.random((3000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
     assert fit_calibration(truth, y, np.ones(3000), rng).kind == "temperature"
     moved = truth * [1.0, 1.0, 5.0]
-    found = fit_calibration(moved / moved.sum(axis=1, keepdims=True), y, np.ones(3000), rng)
-    assert found.kind == "vector"
+    moved /= moved.sum(axis=1, keepdims=True)
+    found = fit_calibration(moved, y, np.ones(3000), rng)
+    assert found.kind != "temperature"
+    assert np.abs(found(moved) - truth).mean() < 0.02 < np.abs(moved - truth).mean()
+
+
+def test_odds_of_a_rare_class_keep_their_own_slope():
+    """Two classes are half as sure as they say; a third is twice as sure against the first."""
+    rng = np.random.default_rng(5)
+    odds = rng.normal([0.0, -2.0, -4.0], [0.0, 3.0, 3.0], size=(20_000, 3))
+    y = (rng.random((20_000, 1)) > softmax(odds * [1, 0.5, 2], axis=1).cumsum(axis=1)).sum(axis=1)
+    found = fit_calibration(softmax(odds, axis=1), y, np.ones(len(y)), rng)
+    assert found.kind == "odds"
+    assert found.slopes == pytest.approx([0.0, 0.5, 2.0], abs=0.15)
+    assert found.bias == pytest.approx(np.zeros(3), abs=0.15)
 
 
 def test_contrasts_of_extreme_values_are_no_warning():

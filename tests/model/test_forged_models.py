@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skyfill.classify.class_calibration import Calibration
 from skyfill.errors import ModelError
 from skyfill.model import load_model, save_model
 from skyfill.network.mixture.gap_kernels import interpolate
@@ -77,6 +78,10 @@ FORGED = {
     "a prior of 5": (with_scorer(prior=np.array([5.0, 5.0])), "with sum 1"),
     "slopes that fall": (
         with_scorer(calibration=replace(SCORER.calibration, slopes=np.array([-1.0, 1.0]))),
+        "slopes",
+    ),
+    "odds whose slopes fall": (
+        with_scorer(calibration=Calibration("odds", np.array([-1.0, 1.0]), np.zeros(2))),
         "slopes",
     ),
     "a rule without bounds": (with_rule(center=np.full(5, 1e308)), "outlier rule"),

@@ -26,7 +26,9 @@ def check_classes(
             raise ValueError("the shares of the classes must be positive, with sum 1")
     if not all((np.abs(part) <= MAX_SLOPE).all() for part in parts):
         raise ValueError("calibration or shares are out of bounds")
-    if not (calibration.slopes > 0).all():
+    # Odds are against one class, whose slope is 0.
+    positive = int((calibration.slopes > 0).sum()) + (calibration.kind == "odds")
+    if positive != C or (calibration.slopes < 0).any():
         raise ValueError("the slopes of the calibration must be positive")
     if calibration.kind not in KINDS:
         raise ValueError(f"no calibration {calibration.kind!r}")
