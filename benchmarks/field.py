@@ -10,8 +10,8 @@ bright half teaches, the faint half judges (MACHO with 20 % of the cells hidden;
 own gaps). Stars of EROS-1 teach, and other stars of MACHO judge, `--objects` of them at most; zero
 points come from stars that both have. Each way of giving probabilities is scored: skyfill as
 trained; with draws of gaps that the training set does not have; with shares of the classes
-estimated from the field, by profiles of held-out objects (from objects whose gaps are like those
-of the training set, or from all) and by EM; with the true shares; and scikit-learn's boosting and
+estimated from the field, by means of held-out objects (from objects whose gaps are like those of
+the training set, or from all) and by EM; with the true shares; and scikit-learn's boosting and
 forest and, where it is installed, CatBoost on gaps, as they are and with the same corrections.
 "stated" is the purity that the probabilities promise.
 """
@@ -29,7 +29,8 @@ from field_cases import CASES
 from report import header, print_table
 from rivals import AbsentError
 from skyfill.classify import CatalogClassifier
-from skyfill.classify.prior import estimate_prior, estimate_shares, find_profiles, shift_prior
+from skyfill.classify.held_out import keep_held_out
+from skyfill.classify.prior import estimate_prior, estimate_shares, shift_prior
 from skyfill.impute import NetworkImputer
 
 N_BINS = 15
@@ -62,11 +63,11 @@ def scores(P, y, classes, rare):
     ]
 
 
-def corrected(name, P, shares, profiles, true, known):
+def corrected(name, P, shares, held_out, true, known):
     """The ways to correct probabilities for the shares of the field."""
     found = {
-        "shares of known gaps": estimate_shares(P, shares, profiles, known).shares,
-        "shares by profiles": estimate_shares(P, shares, profiles).shares,
+        "shares of known gaps": estimate_shares(P, shares, held_out, known).shares,
+        "shares of all": estimate_shares(P, shares, held_out).shares,
         "shares by EM": estimate_prior(P, shares),
         "true shares": true,
     }
@@ -83,7 +84,7 @@ def ways(case, seed, options):
     classes = np.array(scorer.classes)
     true = np.maximum([(case.truth == name).mean() for name in classes], 1e-6)
     P, known = scorer.probabilities(case.field, n_draws=0), scorer.known(case.field)
-    found, shares = corrected("skyfill", P, scorer.shares, scorer.profiles, true, known)
+    found, shares = corrected("skyfill", P, scorer.shares, scorer.held_out, true, known)
     drawn = scorer.probabilities(case.field)
     found["skyfill, draws"] = drawn
     found["skyfill, draws, shares of known gaps"] = shift_prior(
@@ -97,7 +98,7 @@ def ways(case, seed, options):
             continue
         codes = np.searchsorted(classes, case.labels)
         shares = np.bincount(codes) / len(codes)
-        found |= corrected(name, P, shares, find_profiles(held_out, codes), true, known)[0]
+        found |= corrected(name, P, shares, keep_held_out(held_out, codes), true, known)[0]
     return found, classes
 
 

@@ -15,6 +15,7 @@ from skyfill.classify.class_calibration import (
     no_calibration,
 )
 from skyfill.classify.forest import FlatForest
+from skyfill.classify.held_out import keep_held_out
 from skyfill.classify.known_gaps import learn_gaps
 from skyfill.classify.members import Member, pool_members
 from skyfill.classify.outlier import fit_outlier_rule
@@ -161,6 +162,7 @@ def fit_scorer(
         find_profiles(out[inside], y[inside]),
         learn_gaps(cells.values[labels.known]),
         pool=pool,
+        held_out=keep_held_out(out[inside], y[inside]),
     )
     return Fitted(scorer, out)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from skyfill.classify.held_out import HeldOut
 from skyfill.errors import DataError
 
 Array = NDArray[np.float64]
@@ -16,6 +17,10 @@ MAX_STEPS, TOLERANCE = 1000, 1e-7
 N_CHAINS, N_STEPS, LEVELS = 200, 2000, (0.05, 0.95)
 # The least standard error of a mean: profiles of few objects are less certain than they look.
 LEAST_ERROR = 1e-4
+# How often shares are estimated anew with probabilities under the shares found last: they settle.
+N_REFINEMENTS = 3
+# The least share of a class, for the same purpose.
+LEAST_SHARE = 1e-6
 # Rows with gaps like those of the training set, below which the shares come from all rows.
 LEAST_KNOWN = 100
 # From this many standard errors on, the rows are no mixture of the training set's classes.
@@ -142,6 +147,45 @@ def match_profiles(P: Array, profiles: Profiles, rng: int = 0) -> FieldShares:
     return FieldShares(_normal(drawn.mean(axis=0)), low, high, misfit)
 
 
+def refine_shares(P: Array, old: Array, held_out: HeldOut) -> FieldShares:
+    """Match profiles of probabilities under the field's own shares, found by doing so repeatedly.
+
+    Where a class is a thousand times rarer than another, the small probabilities that it has for
+    objects of the other add up to more than its own objects, and their noise hides these. Under
+    the shares of the field they are as small as they should be.
+
+    Parameters
+    ----------
+    P : array of shape (n, classes)
+        Probabilities for the new rows, under the shares `old`.
+    old : array of shape (classes,)
+    held_out : HeldOut
+        At least two objects of each class.
+    """
+    first = found = match_profiles(P, shifted_profiles(held_out, old, old))
+    for _ in range(N_REFINEMENTS):
+        now = _normal(np.maximum(found.shares, LEAST_SHARE))
+        found = match_profiles(shift_prior(P, old, now), shifted_profiles(held_out, old, now))
+    # What the first and the last differ by is as uncertain as what each of them allows for.
+    low, high = np.minimum(first.low, found.low), np.maximum(first.high, found.high)
+    return FieldShares(found.shares, low, high, max(first.misfit, found.misfit))
+
+
+def shifted_profiles(held_out: HeldOut, old: Array, new: Array) -> Profiles:
+    """Average probabilities under other shares by class.
+
+    Few objects of one class look much like another, and a sample may lack them altogether. So the
+    errors are not smaller than the probabilities of all held-out objects imply.
+    """
+    P, counts = shift_prior(held_out.P, old, new), np.bincount(held_out.y)[:, None]
+    own = np.eye(len(old))[held_out.y].T / counts
+    implied = held_out.P.T / held_out.P.sum(axis=0)[:, None]
+    mean = own @ P
+    spreads = [np.maximum(each @ P**2 - (each @ P) ** 2, 0.0) for each in (own, implied)]
+    error = np.sqrt(np.maximum(*spreads) / (counts - 1))
+    return Profiles(mean, np.maximum(error, LEAST_ERROR))
+
+
 def _walk(start: Array, known: tuple[Array, ...], rng: np.random.Generator) -> Array:
     """Draw shares by chains that move some share from one class to another (Metropolis)."""
     mean, error, centers, spreads = known
@@ -175,26 +219,33 @@ def _normal(weights: Array) -> Array:
 
 
 def estimate_shares(
-    P: Array, old: Array, profiles: Profiles | None, known: NDArray[np.bool_] | None = None
+    P: Array,
+    old: Array,
+    reference: HeldOut | Profiles | None,
+    known: NDArray[np.bool_] | None = None,
 ) -> FieldShares:
-    """Estimate shares by the best way that a classifier allows: with its profiles, or by EM.
+    """Estimate shares by the best way that a classifier allows.
 
     Parameters
     ----------
     P : array of shape (n, classes)
         Probabilities for the new rows, under the shares `old` and without draws of the gaps.
     old : array of shape (classes,)
-    profiles : Profiles, optional
+    reference : HeldOut or Profiles, optional
+        Held-out objects (`refine_shares`), or only their profiles (`match_profiles`). Without
+        them shares come by EM (`estimate_prior`).
     known : bool array of shape (n,), optional
         Rows with gaps as training objects have them. The shares among these are taken for all:
         of the others no profile is known, and their probabilities may be off by any amount. With
         fewer than 100 such rows all are used.
     """
     if known is not None and known.sum() >= LEAST_KNOWN:
-        found = estimate_shares(P[known], old, profiles)
+        found = estimate_shares(P[known], old, reference)
         return found._replace(used=float(known.mean()))
-    if len(P) and profiles is not None:
-        return match_profiles(P, profiles)
+    if len(P) and isinstance(reference, HeldOut):
+        return refine_shares(P, old, reference)
+    if len(P) and isinstance(reference, Profiles):
+        return match_profiles(P, reference)
     shares, unknown = estimate_prior(P, old), np.full(len(old), np.nan)
     return FieldShares(shares, unknown, unknown, np.nan)
 

@@ -22,6 +22,7 @@ from skyfill.classify.gap_draws import (
     gap_share,
     normalize,
 )
+from skyfill.classify.held_out import HeldOut, check_held_out, held_out_arrays, read_held_out
 from skyfill.classify.known_gaps import KnownGaps, check_gaps
 from skyfill.classify.members import POOLS, Member, check_members, pool_members, rebuild_member
 from skyfill.classify.outlier import OutlierRule, check_rule, range_score
@@ -80,6 +81,8 @@ class Scorer:
         Groups of the classes.
     pool : str
         One of `POOLS`: how the members are combined; "mean" in older model files.
+    held_out : HeldOut, optional
+        Objects behind `profiles`; None in older model files.
     """
 
     classes: tuple[str, ...]
@@ -94,6 +97,7 @@ class Scorer:
     gaps: KnownGaps | None = None
     tree: ClassTree | None = None
     pool: str = "mean"
+    held_out: HeldOut | None = None
 
     @property
     def forests(self) -> tuple[tuple[str, FlatForest], ...]:
@@ -246,6 +250,7 @@ class Scorer:
             "contrasts": self.contrasts,
         }
         arrays |= {f"rule.{name}": getattr(self.rule, name) for name in _RULE}
+        arrays |= held_out_arrays(self.held_out)
         if self.profiles is not None:
             arrays["profiles"] = np.stack(self.profiles)
         if self.gaps is not None:
@@ -273,6 +278,7 @@ class Scorer:
             KnownGaps(*(arrays[f"gaps.{n}"] for n in _GAPS)) if "gaps.columns" in arrays else None,
             ClassTree.from_facts(facts["tree"]) if "tree" in facts else None,
             str(facts.get("pool", "mean")),
+            read_held_out(arrays),
         )
         _check(scorer)
         return scorer
@@ -293,6 +299,7 @@ def _check(scorer: Scorer) -> None:
     check_classes(scorer.classes, scorer.calibration, scorer.shares, scorer.prior)
     check_profiles(scorer.profiles, C)
     check_contrasts(scorer.contrasts, p)
+    check_held_out(scorer.held_out, C)
     check_gaps(scorer.gaps, p)
     if scorer.tree is not None:
         scorer.tree.check(scorer.classes)

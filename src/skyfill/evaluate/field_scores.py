@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skyfill.classify.held_out import keep_held_out
 from skyfill.classify.known_gaps import learn_gaps
-from skyfill.classify.prior import FieldShares, estimate_shares, find_profiles, shift_prior
+from skyfill.classify.prior import FieldShares, estimate_shares, shift_prior
 from skyfill.classify.training_set import label_texts, read_labels
 from skyfill.errors import DataError
 from skyfill.evaluate.class_comparison import ClassComparison
@@ -71,9 +72,9 @@ def score_in_field(
     P = _classify_field(methods[last], np.asarray(X), y, np.asarray(field), seed)
     n = np.bincount(found.truth, minlength=len(found.classes))
     old = n / n.sum()
-    profiles = find_profiles(found.of(last)[0].probabilities, found.truth)
+    held_out = keep_held_out(_positive(found.of(last)[0].probabilities), found.truth)
     known = ~learn_gaps(np.asarray(X)[found.rows]).unlike(field)
-    shares = estimate_shares(P, old, profiles, known)
+    shares = estimate_shares(P, old, held_out, known)
     runs = tuple(
         replace(run, probabilities=shift_prior(_positive(run.probabilities), old, shares.shares))
         for run in found.runs

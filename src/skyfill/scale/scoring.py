@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from skyfill.catalog import Role, Schema, Table
 from skyfill.catalog.table_files import conforming
-from skyfill.classify.prior import FieldShares, estimate_shares
+from skyfill.classify.field import shares_for
+from skyfill.classify.prior import FieldShares
 from skyfill.errors import CatalogError, ModelError, SkyfillError
 from skyfill.model import Model, absent_features, cells_of, load_model, scorer_of
 from skyfill.model.declared import overridden
@@ -199,8 +200,8 @@ def _load(path: str, identifier: str) -> Model:
 def estimate_field_prior(model: Model, source: Source, rules: Schema | None = None) -> FieldShares:
     """Estimate the class shares of a catalogue, in the order of the model's classes.
 
-    From the first 200,000 rows, as far as their gaps are like those of the training set, by the
-    profiles of the classes (`match_profiles`); by EM (Saerens et al. 2002) for models without them.
+    From the first 200,000 rows, as far as their gaps are like those of the training set, by
+    held-out objects of the classes (`refine_shares`); see `estimate_shares` for older models.
     """
     scorer, rules = scorer_of(model), rules or Schema()
     found, known = [np.empty((0, len(scorer.classes)))], [np.empty(0, bool)]
@@ -212,8 +213,7 @@ def estimate_field_prior(model: Model, source: Source, rules: Schema | None = No
         known.append(scorer.known(cells))
         if sum(map(len, found)) >= PRIOR_ROWS:
             break
-    P = np.concatenate(found)
-    return estimate_shares(P, scorer.shares, scorer.profiles, np.concatenate(known))
+    return shares_for(scorer, np.concatenate(found), np.concatenate(known))
 
 
 def _hats_output(task: ModelTask, catalog: str | Path, output: str | Path) -> HatsOutput:
