@@ -105,9 +105,15 @@ def ways(case, seed, options):
 def rival_probabilities(rival, case):
     """Probabilities of a rival for the field's objects, and for held-out training objects."""
     X, new = case.training.values, case.field.values
-    P = np.maximum(rival.fit(X, case.labels).predict_proba(new), 1e-6)
+    P = rival.fit(X, case.labels).predict_proba(new)
     held_out = cross_val_predict(rival, X, case.labels, cv=5, method="predict_proba")
-    return P / P.sum(axis=1, keepdims=True), held_out
+    return positive(P), positive(held_out)
+
+
+def positive(P):
+    """Rivals give probabilities of exactly 0; no class is impossible."""
+    inside = np.maximum(P, 1e-6)
+    return inside / inside.sum(axis=1, keepdims=True)
 
 
 def main():
