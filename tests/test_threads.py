@@ -1,10 +1,14 @@
 """One pool of threads: never more at work than cores, whatever is nested in what."""
 
+import sys
 import threading
+from types import ModuleType
 
+import numpy as np  # noqa: F401 - brings a BLAS
 import pytest
+import threadpoolctl
 
-from skyfill.threads import map_rows, map_threads, thread_pool
+from skyfill.threads import map_rows, map_threads, one_blas_thread, thread_pool
 
 
 class Watch:
@@ -57,3 +61,18 @@ def test_the_thread_of_the_caller_is_no_worker_afterwards():
     map_threads(lambda item: item, list(range(3)))
     watch = Watch(2)
     assert map_threads(watch, [0, 1]) == [0, 1]
+
+
+def test_blas_has_one_thread_and_afterwards_those_of_before(monkeypatch):
+    def counts():
+        return [library["num_threads"] for library in threadpoolctl.threadpool_info()]
+
+    with threadpoolctl.threadpool_limits(limits=2):
+        before = counts()
+        assert max(before) == 2
+        for name in ("looked for", "known", "a further module"):
+            if name == "a further module":
+                monkeypatch.setitem(sys.modules, "skyfill.further", ModuleType("further"))
+            with one_blas_thread(), one_blas_thread():
+                assert set(counts()) == {1}, name
+            assert counts() == before

@@ -1,13 +1,15 @@
 """Rows in fixed chunks over all cores: the number of threads never changes a result."""
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
@@ -69,5 +71,14 @@ def map_threads(work: Callable[..., T], items: list[slice] | list[int]) -> list[
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Keep BLAS and OpenMP to one thread: the matrices are small and the sums stay the same."""
-    with threadpool_limits(limits=1):
+    with _libraries(len(sys.modules)).limit(limits=1):
         yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """Look for libraries with threads of their own; again only after further modules were loaded.
+
+    A look takes about 10 ms, as long as a fit to a few rows.
+    """
+    return ThreadpoolController()

@@ -1,5 +1,7 @@
 """The next measurement: closed forms, laws, and gains that come true on new objects."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,6 +20,10 @@ def binary_entropy(p):
     return float(entropy_bits(np.array([[p, 1 - p]]))[0])
 
 
+# Hundreds of integrals have the same nodes.
+quadrature = cache(np.polynomial.hermite_e.hermegauss)
+
+
 def logistic(slope):
     """Class by the first column; where it is missing, the mean over what the second says of it."""
 
@@ -26,7 +32,7 @@ def logistic(slope):
         # The network of `normal`: a given b is N(0.8 b, 0.36), else a is N(0, 1).
         centers = np.where(np.isnan(b), 0.0, 0.8 * b)
         spread = np.where(np.isnan(b), 1.0, 0.6)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(41)
+        nodes, weights = quadrature(41)
         mean = expit(slope * (centers[:, None] + np.outer(spread, nodes))) @ weights
         p = np.where(np.isnan(a), mean / weights.sum(), expit(slope * a))
         return np.column_stack([p, 1 - p])
@@ -43,7 +49,7 @@ def normal():
 
 
 def mean_over_normal(function, mean=0.0, sd=1.0):
-    nodes, weights = np.polynomial.hermite_e.hermegauss(81)
+    nodes, weights = quadrature(81)
     return function(mean + sd * nodes) @ weights / weights.sum()
 
 
