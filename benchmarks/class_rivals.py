@@ -40,6 +40,10 @@ class Coded(ClassifierMixin, BaseEstimator):
             warnings.simplefilter("ignore")
             return np.asarray(self.model_.predict_proba(X))
 
+    def predict(self, X):
+        """Give the most probable class."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
 
 def lightgbm(seed):
     try:
