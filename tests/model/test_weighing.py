@@ -113,6 +113,39 @@ def test_the_commands_weigh_a_table_of_all_associations(model, tmp_path):
         assert "leave out --scheduler and --resume" in refused.stderr
 
 
+def in_a_folder(table, place):
+    """Two files; the associations of an object are in both."""
+    place.mkdir()
+    for k, rows in enumerate(([0, 2], [1, 3])):
+        write_table(Table(table.arrow.take(rows)), place / f"part{k}.parquet")
+    return str(place)
+
+
+def in_hats(table, place):
+    hats = pytest.importorskip("skyfill.scale.hats", exc_type=ImportError)
+    placed = table.with_column("ra", [10.0, 10.0, 10.0, 200.0]).with_column("dec", [0.0] * 4)
+    hats.write_hats(placed, place, partition_rows=3, margin_arcsec=1)
+    return f"hats://{place}"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # LSDB uses what pandas deprecates
+@pytest.mark.parametrize("write", [in_a_folder, in_hats])
+def test_associations_in_folders_and_hats_are_weighed_like_those_in_a_file(model, tmp_path, write):
+    if write is in_hats:
+        pytest.importorskip("lsdb", exc_type=ImportError)
+    save_model(model, tmp_path / "m.skyfill")
+    place = write(associations(), tmp_path / "all")
+    alone = {"classify": classify_associations, "impute": fill_associations}
+    for command, weigh in alone.items():
+        words = (command, tmp_path / "m.skyfill", place, "-o", tmp_path / "o.parquet")
+        done = CliRunner().invoke(main, [*map(str, words)])
+        assert done.exit_code == 0, done.output
+        found, expected = read_table(tmp_path / "o.parquet"), weigh(model, associations())
+        assert found.numbers("base_row")[:, 0].tolist() == [4, 9]
+        name = "p_red" if command == "classify" else "I"
+        assert_allclose(found.numbers(name), expected.numbers(name), rtol=1e-9)
+
+
 def test_next_answers_a_better_position_where_the_counterpart_decides(model, tmp_path):
     save_model(model, tmp_path / "m.skyfill")
     write_table(associations((0.0, 0.5, 0.5, 1.0)), tmp_path / "all.parquet")

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
 from skyfill.network.cells import as_cells
 from skyfill.sky.associations import Associations
+from skyfill.sky.posterior import patterns_of
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
-# No object is so unlike all others that it could not be a field source.
+# Least share of field sources that look like counterparts: those elsewhere may not be all kinds.
 STRANGE_FIELD = 1e-3
 # Associations below this share of the best one keep the ratio 1: nothing can raise them enough.
 NEGLIGIBLE = 1e-7
@@ -134,7 +135,7 @@ class Density:
     @classmethod
     def learn(cls, cells: Cells, rows: Rows, seed: int) -> Density:
         """Learn it from magnitudes of sets of rows of the surveys."""
-        counts = np.bincount(_patterns(rows), minlength=1 << rows.shape[1]) + 0.5
+        counts = np.bincount(patterns_of(rows), minlength=1 << rows.shape[1]) + 0.5
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a mixture that has not settled is good enough here
             # Densities alone are used: no levels of quantiles are needed.
@@ -145,7 +146,7 @@ class Density:
 
     def log_density(self, cells: Cells, rows: Rows) -> Array:
         """Log density of seen cells, limits and gaps, per unit of the columns' own scales."""
-        found = self.network.loglik(cells) - self.log_shares[_patterns(rows)]
+        found = self.network.loglik(cells) - self.log_shares[patterns_of(rows)]
         return np.asarray(found - np.isfinite(cells.values) @ np.log(self._widths))
 
     def log_density_of_base(self, base: Array) -> Array:
@@ -164,10 +165,6 @@ class Density:
         return np.array([margin.x[-1] - margin.x[0] for margin in self.network.margins])
 
 
-def _patterns(rows: Rows) -> Rows:
-    return np.asarray((rows >= 0) @ (1 << np.arange(rows.shape[1])))
-
-
 @dataclass(frozen=True)
 class LearnedRatio:
     """What was learned of magnitudes, for any objects and sources.
@@ -180,16 +177,23 @@ class LearnedRatio:
         Of the field.
     strange : float
         Share of the counterparts that look like the field.
+    like_mine : array of shape (2**k,)
+        Share of the field sources that look like counterparts, by the set of surveys that sees
+        them.
+    log_mean : array of shape (2**k,)
+        Log of the mean ratio over field sources, which ratios are divided by: it must be one.
     """
 
     mine: tuple[Density, ...]
     theirs: Density
     strange: float
+    like_mine: Array
+    log_mean: Array
 
     def of_cells(self, parts: Rows, cells: Cells, rows: Rows) -> Array:
         """Log ratio of associations with these magnitudes and rows."""
-        raw = log_ratio(self.mine, self.theirs, parts, cells, rows)
-        return bounded(raw, self.strange)
+        raw, sets = log_ratio(self.mine, self.theirs, parts, cells, rows), patterns_of(rows)
+        return bounded(raw, self.strange, self.like_mine[sets]) - self.log_mean[sets]
 
     def of(self, magnitudes: Magnitudes, found: Associations) -> Array:
         """Log ratio of all associations; 0 for "none" and for those far too unlikely."""
@@ -228,10 +232,10 @@ def _asked(found: Associations) -> Rows:
     return np.flatnonzero(near & (found.rows >= 0).any(axis=1))
 
 
-def bounded(log_ratio: Array, strange: float) -> Array:
+def bounded(log_ratio: Array, strange: float, like_mine: Array | float) -> Array:
     """Mix a little of the other density into each, so that no single object decides by tails."""
     ratio = np.exp(np.clip(log_ratio, -50, 50))
-    mixed = ((1 - strange) * ratio + strange) / ((1 - STRANGE_FIELD) + STRANGE_FIELD * ratio)
+    mixed = ((1 - strange) * ratio + strange) / ((1 - like_mine) + like_mine * ratio)
     return np.asarray(np.log(mixed))
 
 

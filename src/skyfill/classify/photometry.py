@@ -9,24 +9,27 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from skyfill.classify.photometric_ratio import (
+    STRANGE_FIELD,
     Array,
     BoundRatio,
     Density,
     LearnedRatio,
     Magnitudes,
     Rows,
+    bounded,
     log_ratio,
 )
 from skyfill.errors import DataError
 from skyfill.network import Cells
 from skyfill.sky.associations import Associations
+from skyfill.sky.posterior import patterns_of
 
 # Secure by position alone: what the first mixture of counterparts is learned from.
 SECURE = 0.8
 # Fewer counterparts than this do not give a mixture.
 LEAST_COUNTERPARTS = 30
-# Field sources that are enough for a mixture.
-MOST_FIELD = 20_000
+# Field sources that are enough for a mixture, and to judge it by; the least for the latter.
+MOST_FIELD, MOST_JUDGES, LEAST_FIELD = 20_000, 40_000, 500
 # Share of counterparts that look like the field: where its estimate starts, and its least.
 STRANGE, LEAST_STRANGE, STRANGE_ROUNDS = 0.1, 0.01, 100
 FOLDS = 5
@@ -99,8 +102,31 @@ class MixturePhotometry:
     ) -> BoundRatio:
         """Return the ratio of any associations; the mixtures were learned from `learned`."""
         theirs, (parts, cells, rows) = self._field(magnitudes), learned
-        strange = _fit_strange(log_ratio(mine, theirs, parts, cells, rows))
-        return BoundRatio(LearnedRatio(tuple(mine), theirs, strange), magnitudes)
+        strange = max(_fit_strange(log_ratio(mine, theirs, parts, cells, rows)), LEAST_STRANGE)
+        field = self._judge_field(magnitudes, mine, theirs, strange)
+        return BoundRatio(LearnedRatio(tuple(mine), theirs, strange, *field), magnitudes)
+
+    def _judge_field(
+        self, magnitudes: Magnitudes, mine: Sequence[Density], theirs: Density, strange: float
+    ) -> tuple[Array, Array]:
+        """Share of field sources that look like counterparts, and log mean of their ratios.
+
+        They are sources that the mixture was not learned from, where there are enough, each taken
+        for the counterpart of a random object.
+        """
+        rng, n = np.random.default_rng(self.seed), len(self.field_rows)
+        order = rng.permutation(n)[MOST_FIELD if n > 2 * MOST_FIELD else 0 :]
+        rows = self.field_rows[order[:MOST_JUDGES]]
+        objects = rng.integers(len(magnitudes.parts), size=len(rows))
+        cells, parts = magnitudes.of_sets(objects, rows), magnitudes.parts[objects]
+        raw, sets = log_ratio(mine, theirs, parts, cells, rows), patterns_of(rows)
+        share, log_mean = (np.full(1 << rows.shape[1], x) for x in (STRANGE_FIELD, 0.0))
+        for k in np.unique(sets):
+            own = raw[sets == k]
+            if len(own) >= LEAST_FIELD:
+                share[k] = max(_fit_strange(-own), STRANGE_FIELD)
+                log_mean[k] = np.log(np.mean(np.exp(bounded(own, strange, share[k]))))
+        return share, log_mean
 
     def _draw(self, found: Associations, p: Array) -> tuple[Rows, Rows]:
         """Draw an association for each object, and keep the objects that got a counterpart."""
@@ -126,8 +152,8 @@ class MixturePhotometry:
 
 
 def _fit_strange(log_ratio: Array) -> float:
-    """Estimate by EM which share of the counterparts the mixture does not know: like the field."""
+    """Estimate by EM which share of some sources is like the others, given log ratios to them."""
     ratio, share = np.exp(np.clip(log_ratio, -50, 50)), STRANGE
     for _ in range(STRANGE_ROUNDS):
         share = float(np.mean(share / ((1 - share) * ratio + share)))
-    return max(share, LEAST_STRANGE)
+    return share

@@ -137,12 +137,13 @@ def fit_completeness(
 
 
 def _boost(patterns: Floats, crowding: Floats | None) -> Floats:
-    """One over the share of field sources in each survey, multiplied over sets of surveys."""
+    """One over the share of field sources in the sparsest survey of each set, which others see."""
     if crowding is None:
         return np.ones(len(patterns))
     members = pattern_members(len(patterns), len(crowding))
+    sparsest = np.argmax(np.where(members, crowding, -1.0), axis=1)
     taken = np.minimum((patterns @ members) * crowding, MOST_TAKEN)
-    return np.asarray(np.prod(np.where(members, 1 / (1 - taken), 1.0), axis=1))
+    return np.where(members.any(axis=1), 1 / (1 - taken[sparsest]), 1.0)
 
 
 def _sum_by_pattern(
