@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
+from contextlib import nullcontext
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
@@ -42,6 +43,7 @@ MAX_STRIDE, START_TOL, START_STEPS = 32.0, 1e-3, 60
 PLAN_ROWS = 6000
 # The Gaussian of the rows of a table, from which all fits to them start; kept as long as the table.
 _GAUSSIANS: WeakKeyDictionary[Cells, Joint] = WeakKeyDictionary()
+_GAUSSIANS_WITHIN: WeakKeyDictionary[Cells, Mixture] = WeakKeyDictionary()
 _ONE_AT_A_TIME = Lock()
 # Tolerances where only choices and levels depend on a fit: with limits each step is dear.
 TRIAL_TOL, TRIAL_TOL_LIMITS = 1e-3, 5e-3
@@ -237,7 +239,12 @@ def fit_mixture(
             return expect_on_device(device, there, mixture)
         return expect_parts(parts, mixture, each)
 
-    full = _complete(scores, rng) if scores.is_plain else _complete_within(scores, expect, rng)
+    if scores.is_plain:
+        full = _complete(scores, rng)
+    else:
+        # One draw completes the rows and undoes errors.
+        one = _gaussian_within(scores, expect, is_shared=not resample)
+        full = draw_scores(scores, (one,), 1, rng)[0]
     start = maximize_mixture(_first_moments(scores.values, full, plan, rng), plan)
     found = climb_mixture(expect, start, plan, rng=rng, tol=tol, max_iter=max_iter)
     spent(fit_cost(len(scores), scores.values.shape[1], plan.n_components))
@@ -275,14 +282,19 @@ def _complete(scores: Cells, rng: Generator) -> Array:
     return draws(gaps, _GAUSSIANS[scores], normal)[0]
 
 
-def _complete_within(scores: Cells, expect: Callable[[Mixture], Moments], rng: Generator) -> Array:
-    """Complete rows, and undo errors, by one draw from a single Gaussian within the limits."""
+def _gaussian_within(
+    scores: Cells, expect: Callable[[Mixture], Moments], *, is_shared: bool
+) -> Mixture:
+    """Fit a single Gaussian within limits and errors; once if other fits share these rows."""
     p = scores.values.shape[1]
-    plan = Plan(1, 1.0, pooling=(1.0,) * p)
-    start = Mixture(np.ones(1), np.zeros((1, p)), np.eye(p)[None], None, None)
-    maximize = partial(maximize_mixture, plan=plan)
-    one = strides(expect, maximize, start, tol=START_TOL, max_iter=START_STEPS).params
-    return draw_scores(scores, (one,), 1, rng)[0]
+    known: MutableMapping[Cells, Mixture] = _GAUSSIANS_WITHIN if is_shared else {}
+    with _ONE_AT_A_TIME if is_shared else nullcontext():
+        if scores not in known:
+            maximize = partial(maximize_mixture, plan=Plan(1, 1.0, pooling=(1.0,) * p))
+            start = Mixture(np.ones(1), np.zeros((1, p)), np.eye(p)[None], None, None)
+            found = strides(expect, maximize, start, tol=START_TOL, max_iter=START_STEPS)
+            known[scores] = found.params
+    return known[scores]
 
 
 def _cluster(full: Array, k: int, rng: Generator, *, whiten: bool) -> Array:

@@ -8,6 +8,7 @@ their non-detections, are likelier under linear maps.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 from numpy.random import Generator
@@ -49,17 +50,15 @@ def choose_limited_maps(cells: Cells, plan: Plan) -> str:
     n, p = cells.values.shape
     plan = plan._replace(n_components=min(MAP_COMPONENTS, max(n // (4 * p), 1)))
     linear, best, most = _each_held_out("linear", cells, plan), "linear", 0.0
+    missed_by = cache(partial(missed, plan=plan, cells=cells))
     for kind in ("mixed", "ranks"):
         gain = np.clip(_each_held_out(kind, cells, plan) - linear, -MOST, MOST)
         error = float(gain.std()) / np.sqrt(len(gain))
-        if gain.mean() > max(most, SURE * error) and not _falls_short(kind, cells, plan):
+        if gain.mean() <= max(most, SURE * error):
+            continue
+        if missed_by("linear") >= CLEARLY * missed_by(kind):
             best, most = kind, float(gain.mean())
     return best
-
-
-def _falls_short(kind: str, cells: Cells, plan: Plan) -> bool:
-    """Whether linear maps carry clearly further beyond the limits."""
-    return missed("linear", plan, cells) < CLEARLY * missed(kind, plan, cells)
 
 
 def _each_held_out(kind: str, cells: Cells, plan: Plan) -> Array:
