@@ -49,11 +49,21 @@ def star_model():
 
 
 @pytest.fixture
-def fewer_labelled(monkeypatch):
+def half_labelled(monkeypatch):
     """Simulate half of the paper's labelled objects, so that commands learn from 915 rows."""
+    _simulate_one_of(2, monkeypatch)
+
+
+@pytest.fixture
+def quarter_labelled(monkeypatch):
+    """Simulate a quarter of them, 457 rows, where it does not matter how well is learned."""
+    _simulate_one_of(4, monkeypatch)
+
+
+def _simulate_one_of(n, monkeypatch):
     from skyfill.datasets.field import simulate
 
-    counts = {name: count // 2 for name, count in simulate.TRAINING_COUNTS.items()}
+    counts = {name: count // n for name, count in simulate.TRAINING_COUNTS.items()}
     monkeypatch.setattr(simulate, "TRAINING_COUNTS", counts)
 
 

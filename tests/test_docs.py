@@ -49,7 +49,7 @@ def in_one_folder(pages):
     shared(page for page in PAGES if [*commands(page)]),
     ids=lambda pages: ",".join(page.name for page in pages),
 )
-@pytest.mark.usefixtures("fewer_labelled")
+@pytest.mark.usefixtures("quarter_labelled")
 def test_the_commands_of_a_page_run(pages, tmp_path, monkeypatch):
     if "SKYFILL_DATA" not in os.environ and any("data fetch" in p.read_text() for p in pages):
         pytest.skip(

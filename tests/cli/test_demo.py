@@ -29,7 +29,7 @@ NOT_RUN = ("send", "data", "demo", "completion")
 
 
 # One test: the demo takes half a minute, and workers that share the tests would each run it.
-@pytest.mark.usefixtures("fewer_labelled")
+@pytest.mark.usefixtures("half_labelled")
 def test_the_demo_and_then_every_example_of_every_help_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = CliRunner().invoke(main, ["demo", "--objects", "1000"])
