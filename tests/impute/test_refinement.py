@@ -7,7 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skyfill.impute import NetworkImputer
 from skyfill.impute.pulls import NONE, Rule
 from skyfill.impute.refinement import Refinement, ratio, trust
+from skyfill.impute.refining import hide_column
 from skyfill.impute.regression_trees import RegressionTrees, flatten_trees, join_trees
+from skyfill.network import Cells
 
 
 def rule_table(n=500, seed=0, rate=0.15):
@@ -128,6 +130,42 @@ def test_columns_with_errors_are_left_to_the_mixtures():
     errors[:, 2] = 0.05
     found = imputer().fit(X, errors=errors).refinement_
     assert found is None or 2 not in found.columns
+
+
+def gaps_of_families(n=20_000):
+    """Columns 0 and 1 are missing together, the third by itself."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    X[rng.random(n) < 0.3, :2] = np.nan
+    X[rng.random(n) < 0.4, 2] = np.nan
+    return Cells(X)
+
+
+def test_a_column_is_hidden_with_what_is_missing_together_with_it():
+    cells, rng = gaps_of_families(), np.random.default_rng(1)
+    rows = np.flatnonzero(~np.isnan(cells.values[:, 0]))
+    hidden = hide_column(cells, rows, 0, rng)
+    lost = np.isnan(cells.values[rows])
+    assert hidden[:, 0].all()
+    assert not (hidden & lost).any()
+    assert abs(hidden[:, 1].mean() - 0.5) < 0.02
+    # Gaps that have nothing to do with the column stay as frequent as they are.
+    assert abs((hidden | lost)[:, 2].mean() - 0.4) < 0.02
+
+
+def test_a_column_without_gaps_is_hidden_with_cells_at_random():
+    cells, rows = Cells(np.zeros((20_000, 6))), np.arange(20_000)
+    hidden = hide_column(cells, rows, 3, np.random.default_rng(1))
+    assert hidden[:, 3].all()
+    assert_allclose(np.delete(hidden.mean(axis=0), 3), 0.1, atol=0.01)
+
+
+def test_a_row_keeps_what_else_it_has_where_nothing_would_be_left():
+    X = np.full((60, 2), np.nan)
+    X[:30], X[30:, 0] = 1.0, 2.0
+    assert not hide_column(Cells(X[:, ::-1]), np.arange(30), 0, np.random.default_rng(0))[
+        :, 1
+    ].any()
 
 
 def test_an_unknown_kind_is_refused():

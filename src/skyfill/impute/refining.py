@@ -1,12 +1,13 @@
 """Learn what forests can correct, from seen cells that are hidden the way real gaps are.
 
-The forests see what they will see later: rows filled by mixtures that were not fitted to them. How
-far each is followed is chosen on cells that it did not see; often that is not at all.
+Every seen cell of a column is hidden once, with or without what is missing beside it elsewhere. Its
+forest sees what it will see later: rows filled by mixtures that were not fitted to them. How far it
+is followed is chosen on cells that it did not see; often that is not at all.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -16,7 +17,7 @@ from skyfill.impute.pulls import Held, HeldShapes, Rule
 from skyfill.impute.refinement import Pull, Refinement, view_of
 from skyfill.impute.regression_trees import RegressionTrees, flatten_trees, join_trees
 from skyfill.network import Cells, MixtureNetwork
-from skyfill.network.mixture.calibration import HIDDEN, STEPS, hide_like_gaps
+from skyfill.network.mixture.calibration import HIDDEN, STEPS
 from skyfill.network.mixture.fit import Plan
 from skyfill.network.mixture.learn import fit_again
 from skyfill.network.mixture.margin import Margin
@@ -24,15 +25,15 @@ from skyfill.progress import fit_cost, forest_cost, spent
 from skyfill.threads import map_threads, one_blas_thread
 
 Array = NDArray[np.float64]
-# Parts of the rows that are held out in turn, fits that fill them, and how many times cells are
-# hidden.
-FOLDS, FITS, TIMES = 4, 2, 4
-# Most rows to learn from, fewest of a table, and fewest hidden cells of a column.
-MOST_ROWS, LEAST_ROWS, LEAST_CELLS = 6000, 200, 100
+IntArray = NDArray[np.int64]
+# Parts of the rows that are held out in turn, and fits that fill them.
+FOLDS, FITS = 4, 2
+# Most rows to learn from, fewest of a table; most cells of all columns, fewest of a column.
+MOST_ROWS, LEAST_ROWS, MOST_CELLS, LEAST_CELLS = 6000, 200, 200_000, 100
+# Share of the rows that lack only the column, and fewest rows without it whose gaps are copied.
+ALONE, LEAST_DONORS = 0.5, 20
 # Trees of a column, share of the rows that each sees, and cells of a leaf.
 TREES, BAG, LEAST_IN_LEAF = 50, 0.67, 3
-# Share of the columns that a split chooses from, and the fewest.
-COLUMNS, LEAST_COLUMNS = 1 / 3, 4
 # Levels of the quantiles that forests are judged by.
 LEVELS = STEPS[2:-2:2]
 # When a forest is followed: where held-out cells gain clearly, or at all.
@@ -47,15 +48,14 @@ def check_refine(refine: str | None) -> str | None:
 
 
 class Views(NamedTuple):
-    """Rows with hidden cells, filled by mixtures that do not know these rows."""
+    """Hidden cells of one column, in rows filled by mixtures that do not know these rows."""
 
-    row: NDArray[np.int64]  # (m,)
-    truth: Array  # (m, p)
-    hidden: NDArray[np.bool_]  # (m, p)
+    row: IntArray  # (m,)
+    truth: Array  # (m,)
     scores: Array  # (m, p)
-    mean: Array  # (m, p)
-    sd: Array  # (m, p)
-    quantiles: Array  # (levels, hidden cells, row by row)
+    mean: Array  # (m,)
+    sd: Array  # (m,)
+    quantiles: Array  # (levels, m)
 
 
 def refinement_cost(n_rows: int, n_features: int, n_components: int) -> float:
@@ -64,13 +64,13 @@ def refinement_cost(n_rows: int, n_features: int, n_components: int) -> float:
     Examples
     --------
     >>> round(refinement_cost(3030, 12, 32))
-    6
+    7
     """
     n = min(n_rows, MOST_ROWS)
     if n < LEAST_ROWS:
         return 0.0
     fits = FOLDS * FITS * fit_cost(n - n // FOLDS, n_features, n_components)
-    return fits + n_features * forest_cost(round(TIMES * HIDDEN * n), TREES)
+    return fits + n_features * forest_cost(min(n, MOST_CELLS // n_features), TREES)
 
 
 def learn_refinement(
@@ -96,33 +96,67 @@ def learn_refinement(
     rule = RULES[str(refine)]
     cells = cells.take(rng.permutation(len(cells))[:MOST_ROWS])
     with one_blas_thread():
-        views = _make_views(network, plan, cells, rng)
         exact = ~cells.is_noisy.any(axis=0)
-        columns = np.flatnonzero(exact & (views.hidden.sum(axis=0) >= LEAST_CELLS)).tolist()
+        enough = (~np.isnan(cells.values)).sum(axis=0) >= LEAST_CELLS
+        columns = np.flatnonzero(exact & enough).tolist()
+        views = _make_views(network, plan, cells, columns, rng)
         seeds = dict(zip(columns, rng.spawn(len(columns)), strict=True))
 
         def work(j: int) -> Column | None:
-            return _refine_column(j, views, network.margins[j], rule, seeds[j])
+            return _refine_column(j, views[j], network.margins[j], rule, seeds[j])
 
         found = map_threads(work, columns)
     kept = [column for column in found if column is not None]
     return _collect(kept, network) if kept else None
 
 
-def _make_views(network: MixtureNetwork, plan: Plan, cells: Cells, rng: Generator) -> Views:
+def _make_views(
+    network: MixtureNetwork, plan: Plan, cells: Cells, columns: list[int], rng: Generator
+) -> dict[int, Views]:
     """Fill hidden cells of each part of the rows with mixtures fitted to the others."""
-    part_of, parts = np.arange(len(cells)) % FOLDS, []
+    part_of = np.arange(len(cells)) % FOLDS
+    found: dict[int, list[Views]] = {j: [] for j in columns}
+    most = MOST_CELLS // (len(network) * FOLDS)
     for part in range(FOLDS):
         model = fit_again(network, cells.take(part_of != part), plan, rng, FITS)
-        rows = np.tile(np.flatnonzero(part_of == part), TIMES)
-        some = cells.take(rows)
-        hidden = hide_like_gaps(some, rng)
-        lost = some.hide(hidden)
-        post = model.posterior(lost)
-        scores = network.scores(np.where(np.isnan(lost.values), post.mean, lost.values))
-        quantiles = model.quantiles(lost, LEVELS.tolist())[:, hidden]
-        parts.append(Views(rows, some.values, hidden, scores, post.mean, post.sd, quantiles))
-    # All but the quantiles have rows in front.
+        for j in columns:
+            rows = np.flatnonzero((part_of == part) & ~np.isnan(cells.values[:, j]))[:most]
+            lost = cells.take(rows).hide(hide_column(cells, rows, j, rng))
+            post = model.posterior(lost)
+            scores = network.scores(np.where(np.isnan(lost.values), post.mean, lost.values))
+            quantiles = model.quantiles(lost, LEVELS.tolist())[:, :, j]
+            truth, mean, sd = (a[:, j] for a in (cells.take(rows).values, post.mean, post.sd))
+            found[j].append(Views(rows, truth, scores, mean, sd, quantiles))
+    return {j: _joined(parts) for j, parts in found.items()}
+
+
+def hide_column(cells: Cells, rows: IntArray, j: int, rng: Generator) -> NDArray[np.bool_]:
+    """Hide a column of rows that have it, in half of them with what is missing together with it.
+
+    There the gaps of another row without the column are copied, each with a probability such that,
+    with the gaps that the rows have anyway, others are missing as they are where this column is.
+    Non-detections are no pattern to copy: a bright object would have been detected. Where too few
+    rows lack the column, other cells are hidden at random: any kind of gaps may come.
+    """
+    lost = np.isnan(cells.values)
+    gaps, shape = lost & ~cells.is_limited, (len(rows), lost.shape[1])
+    without = gaps[gaps[:, j]]
+    if len(without) < LEAST_DONORS:
+        hidden = rng.random(shape) < HIDDEN
+    else:
+        share, anyway = without.mean(axis=0), gaps[~lost[:, j]].mean(axis=0)
+        more = np.maximum(share - anyway, 0.0)
+        copied = np.divide(more, share * (1 - anyway), out=np.zeros_like(more), where=more > 0)
+        hidden = without[rng.integers(len(without), size=len(rows))] & (rng.random(shape) < copied)
+    hidden[rng.random(len(rows)) < ALONE] = False
+    hidden[:, j] = True
+    # Where nothing would be left, nothing else is hidden.
+    hidden[(hidden | lost[rows]).all(axis=1)] = np.arange(lost.shape[1]) == j
+    return np.asarray(hidden & ~lost[rows])
+
+
+def _joined(parts: list[Views]) -> Views:
+    """Put views of a column together; all but the quantiles have rows in front."""
     sides = zip(Views._fields, zip(*parts, strict=True), strict=True)
     return Views(**{k: np.concatenate(side, axis=int(k == "quantiles")) for k, side in sides})
 
@@ -143,20 +177,19 @@ def _refine_column(
     j: int, views: Views, margin: Margin, rule: Rule, rng: Generator
 ) -> Column | None:
     """Grow the forest of a column; None if it is of no use."""
-    at = np.flatnonzero(views.hidden[:, j])
-    true, mean = views.truth[at, j], views.mean[at, j]
+    true, mean = views.truth, views.mean
     center = float(np.median(true))
     unit = _size(true - center)
     if not 0 < unit < np.inf:
         return None
-    spread = views.sd[at, j] / unit
+    spread = views.sd / unit
     target = (true - center) / unit
-    spent(forest_cost(len(at), TREES))
-    trees, found = _grow(view_of(views.scores[at], spread), target, views.row[at], rng)
+    spent(forest_cost(len(true), TREES))
+    trees, found = _grow(view_of(views.scores, spread), target, views.row, rng)
     ok = ~np.isnan(found)
     held = Held(target[ok], (mean[ok] - center) / unit, spread[ok], found[ok])
     move = margin.to_normal(center + unit * found[ok]) - margin.to_normal(mean[ok])
-    mine = views.quantiles[:, np.nonzero(views.hidden)[1] == j][:, ok]
+    mine = views.quantiles[:, ok]
     quantiles = np.stack([margin.to_normal(each) for each in mine])
     shapes = HeldShapes(held, margin, unit, true[ok], move, quantiles, LEVELS)
     pulls = held.pull_mean(rule), shapes.pull(rule)
@@ -172,16 +205,16 @@ def _size(values: Array) -> float:
 
 
 def _grow(
-    X: NDArray[np.float32], y: Array, row: NDArray[np.int64], rng: Generator
+    X: NDArray[np.float32], y: Array, row: IntArray, rng: Generator
 ) -> tuple[RegressionTrees, Array]:
     """Grow trees on some rows each; predict every cell by the trees that did not see its row."""
     from sklearn.tree import ExtraTreeRegressor
 
     total, count, trees = np.zeros(len(y)), np.zeros(len(y)), []
-    n_columns = min(max(round(COLUMNS * X.shape[1]), LEAST_COLUMNS), X.shape[1])
-    options: dict[str, Any] = {"max_features": n_columns, "min_samples_leaf": LEAST_IN_LEAF}
     for _ in range(TREES):
-        tree = ExtraTreeRegressor(**options, random_state=int(rng.integers(2**31)))
+        # All columns at each split: a rule may hang on one or two of them.
+        seed = int(rng.integers(2**31))
+        tree = ExtraTreeRegressor(min_samples_leaf=LEAST_IN_LEAF, random_state=seed)
         inside = (rng.random(row.max() + 1) < BAG)[row]
         tree.fit(X[inside], y[inside])
         total[~inside] += tree.predict(X[~inside])
