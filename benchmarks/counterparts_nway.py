@@ -172,6 +172,27 @@ def geometric_run():
     return len(found), time.perf_counter() - started, time.process_time() - cpu
 
 
+def command_run(folder):
+    """Processor seconds and megabytes of the command, from file to file."""
+    words = ["--probability", "--radius", "60", "--area", str(GEOMETRIC_AREA_DEG2), "--error"]
+    words += ["base=pos_err", "--error", "opt=0.1", "--name", "opt", "-o", folder / "best.parquet"]
+    command = ["match", geometric_file("X"), geometric_file("O"), *words]
+    code = (
+        "import resource, sys\n"
+        "from skyfill.cli import main\n"
+        "main(sys.argv[1:], standalone_mode=False)\n"
+        "used = resource.getrusage(resource.RUSAGE_SELF)\n"
+        "print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, command)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return tuple(map(float, done.stdout.split()[-2:]))
+
+
 def measure_speed(folder):
     code = (
         "import counterparts_nway as c\n"
@@ -190,6 +211,8 @@ def measure_speed(folder):
     )
     n, wall, cpu, peak, before = map(float, done.stdout.split())
     rows = [["skyfill", f"{n:.0f}", f"{cpu:.2f}", f"{peak:.0f} ({before:.0f} of it the imports)"]]
+    whole, most = command_run(folder)
+    rows.append(["skyfill match, from file to file", f"{n:.0f}", f"{whole:.2f}", f"{most:.0f}"])
     if has_nway():
         files = [
             (geometric_file("X"), ":pos_err"),

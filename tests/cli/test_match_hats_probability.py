@@ -22,6 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 ARC = 1 / 3600
 N, N_FIELD = 120, 5000
+MOTION = {name: ColumnInfo("mas/yr") for name in ("pmra", "pmdec")}
 MAG = {"R": ColumnInfo("mag", "phot.mag", role=Role.FEATURE)}
 
 
@@ -42,7 +43,11 @@ def make_tables():
     radio["err"] = np.full(len(radio["ra"]), 0.5)
     base = {"id": np.arange(N), "ra": ra + rng.normal(0, 4, N) * ARC}
     base |= {"dec": dec + rng.normal(0, 4, N) * ARC, "pos_err": np.full(N, 4.0)}
-    tables = {"x": Table.from_columns(base), "opt": Table.from_columns(optical, info=MAG)}
+    base |= {"pmra": rng.normal(0, 200, N), "pmdec": rng.normal(0, 200, N)}
+    tables = {
+        "x": Table.from_columns(base, info=MOTION),
+        "opt": Table.from_columns(optical, info=MAG),
+    }
     return tables | {"radio": Table.from_columns(radio)}
 
 
@@ -119,6 +124,15 @@ def test_magnitudes_and_a_wanted_false_rate_give_the_numbers_of_files(at, tmp_pa
     assert ours["flags"] == theirs["flags"]
     assert ours["threshold"] == theirs["threshold"]
     assert ours["surveys"][0] == pytest.approx(theirs["surveys"][0])
+
+
+def test_objects_move_to_the_epoch_of_the_survey_as_in_files(at, tmp_path):
+    words = ("--epoch", "base=2016", "--epoch", "opt=2000", "--photometry", "none", "--area", "1")
+    expected, found, _, _ = both(tmp_path, *words)
+    assert_same(found, expected)
+    east, north = (found.numbers("ra", "dec") - found.numbers("ra_opt", "dec_opt")).T / ARC
+    as_stored = np.hypot(east * np.cos(np.radians(found.numbers("dec")[:, 0])), north)
+    assert np.nanmax(np.abs(found.numbers("sep_opt")[:, 0] - as_stored)) > 1
 
 
 def test_a_search_that_was_killed_goes_on_with_what_is_written(at, tmp_path, monkeypatch):

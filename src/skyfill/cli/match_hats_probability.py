@@ -20,7 +20,7 @@ from skyfill.cli.match_probability import (
     tell,
 )
 from skyfill.cli.options import as_typed
-from skyfill.cli.survey_options import BASE, survey_names
+from skyfill.cli.survey_options import BASE, named_values, survey_names, year
 from skyfill.cli.terminal import note, shown_run
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Options that change what is found; an interrupted search is resumed only with the same.
 _DECIDING = (
     *("radius", "name", "keep", "errors", "areas", "completeness", "beam", "photometry", "bands"),
-    *("prior_from", "false_rate", "p_any", "controls"),
+    *("prior_from", "false_rate", "p_any", "controls", "epoch"),
 )
 
 
@@ -43,7 +43,7 @@ def match_catalogs_with_probability(context: click.Context, options: Mapping[str
     from skyfill.scale.hats_match import join_hats_with_probability
     from skyfill.scale.hats_sample import read_sample
 
-    refuse_options(context, options, harmless=("keep", "controls"))
+    refuse_options(context, options, harmless=("keep", "controls", "epoch"))
     refuse_with_probability(options)
     places = _catalogs(options)
     stated = described([_without_rows(place) for place in places], options)
@@ -77,12 +77,13 @@ def _catalogs(options: Mapping[str, Any]) -> list[HatsSurvey]:
 
     folders = [hats_folder(path) for path in (options["base"], *options["others"])]
     names = [BASE, *survey_names(folders[1:], options["name"])]
+    epochs = named_values(options["epoch"], names, "--epoch", year)
     out = []
     for name, folder in zip(names, folders, strict=True):
         opened = open_hats(folder)
         known = stored_schema(opened)
         plain = [n for n in opened.columns if not pa.types.is_nested(known.field(n).type)]
-        out.append(HatsSurvey(name, str(folder), tuple(plain)))
+        out.append(HatsSurvey(name, str(folder), tuple(plain), epoch=epochs.get(name)))
     return out
 
 

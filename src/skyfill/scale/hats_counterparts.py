@@ -8,7 +8,7 @@ is then searched with the sources and the competing objects around it, as far as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,8 @@ from skyfill.sky.density import NEIGHBORS
 RIVAL_RADII = 4.0
 # The circle of a local density may be larger than any in the sample.
 DENSITY_SLACK, MOST_DOUBLINGS = 1.5, 8
+# Objects and sources may move further than any in the sample.
+MOTION_SLACK = 2.0
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class HatsSurvey:
         Columns for photometry.
     radius_arcsec : float
         0 leaves it to the position errors.
+    epoch : float, optional
+        Julian year of its positions.
     """
 
     name: str
@@ -62,12 +66,14 @@ class HatsSurvey:
     columns: tuple[str, ...]
     bands: tuple[str, ...] = ()
     radius_arcsec: float = 0.0
+    epoch: float | None = None
 
     def with_rows(self, table: Table, *, beam_arcsec: float = 0.0) -> Survey:
         """Describe some of its rows as a survey."""
         ra, dec = tiles_of(self.folder).position
         place = PositionColumns((ra,), (dec,))
-        return Survey(self.name, table, self.radius_arcsec, position=place, beam_arcsec=beam_arcsec)
+        stated = Survey(self.name, table, self.radius_arcsec, position=place, epoch=self.epoch)
+        return replace(stated, beam_arcsec=beam_arcsec)
 
 
 @dataclass(frozen=True)
@@ -170,7 +176,9 @@ class CounterpartMatch:
     def _surroundings(self, own: Table, index: Any) -> tuple[Surroundings, Survey, list[Survey]]:
         """Read all that lies around some rows: they come first, then those that compete."""
         ra, dec = own.numbers(*tiles_of(self.base.folder).position).T
-        beyond = RIVAL_RADII * self.reach_arcsec
+        # Catalogues are ordered by positions of their own epochs.
+        moved = MOTION_SLACK * self.conditions.motion_arcsec
+        beyond = RIVAL_RADII * self.reach_arcsec + moved
         rivals = read_around(
             self.base.folder, Cap.around(ra, dec, beyond), list(self.base.columns), without=index
         )
@@ -178,7 +186,7 @@ class CounterpartMatch:
         base = self.base.with_rows(Table(both), beam_arcsec=self.beam_arcsec)
         pad = max(self.reach_arcsec, DENSITY_SLACK * self.density_arcsec)
         for _ in range(MOST_DOUBLINGS):
-            cap = Cap.around(ra, dec, beyond + pad)
+            cap = Cap.around(ra, dec, beyond + pad + moved)
             surveys = [
                 each.with_rows(read_around(each.folder, cap, list(each.columns)))
                 for each in self.surveys

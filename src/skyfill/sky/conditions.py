@@ -32,12 +32,18 @@ class Conditions:
         Sources per square arcsec of each survey; None where they are measured around each object.
     crowding : tuple of float
         Base objects for each source of a survey, where both lie.
+    epoch : float or None
+        Julian year at which positions are compared; None where they are compared as they are.
+    motion_arcsec : float
+        Largest distance by which an object or a source was moved to that epoch.
     """
 
     errors: tuple[PositionError, ...]
     variances: tuple[float, ...]
     densities: tuple[float | None, ...]
     crowding: tuple[float, ...] = ()
+    epoch: float | None = None
+    motion_arcsec: float = 0.0
 
     @classmethod
     def of(cls, base: Survey, surveys: Sequence[Survey], covs: Sequence[Floats]) -> "Conditions":

@@ -16,7 +16,7 @@ from skyfill.sky.matching import nearest_arcsec
 from skyfill.sky.neighbors import count_neighbors
 from skyfill.sky.positions import Positions
 from skyfill.sky.shifts import Offset, fit_offset, shifted
-from skyfill.sky.sphere import Floats, Rows
+from skyfill.sky.sphere import Floats, Rows, arcsec_of_chord, unit_vectors
 from skyfill.sky.survey import Survey
 
 # Where no radius is given: so many standard deviations, beyond which 4e-6 of the pairs lie.
@@ -127,7 +127,9 @@ def read_surroundings(
         Where a radius is smaller than position errors allow, a stated area contradicts what the
         sources cover, or rows have no position error.
     """
-    places = _at_one_epoch([base.positions(), *(s.positions() for s in surveys)], epoch)
+    stored = [base.positions(), *(s.positions() for s in surveys)]
+    epoch = _common_epoch(stored, epoch) if conditions is None else conditions.epoch
+    places = stored if epoch is None else [p.at(epoch) for p in stored]
     is_part = conditions is not None
     if not is_part:
         _refuse_empty(places, [base, *surveys])
@@ -161,18 +163,26 @@ def read_surroundings(
     )
     if not is_part:
         crowding = tuple(_crowding(found, k) for k in range(len(surveys)))
-        found = replace(found, conditions=replace(conditions, crowding=crowding))
+        moved = max(map(_largest_move, stored, places))
+        whole = replace(conditions, crowding=crowding, epoch=epoch, motion_arcsec=moved)
+        found = replace(found, conditions=whole)
         _refuse_far(found)
         _warn_missing([base, *surveys], conditions)
     return found
 
 
-def _at_one_epoch(places: Sequence[Positions], epoch: float | None) -> list[Positions]:
-    """Bring all catalogues to the stated epoch, else to that of the first that cannot move."""
-    if epoch is None:
-        still = [p.single_epoch for p in places if p.motion is None]
-        epoch = next((year for year in still if year is not None), None)
-    return [p if epoch is None else p.at(epoch) for p in places]
+def _common_epoch(places: Sequence[Positions], epoch: float | None) -> float | None:
+    """Give the stated epoch, else that of the first catalogue that cannot move."""
+    if epoch is not None:
+        return epoch
+    still = [p.single_epoch for p in places if p.motion is None]
+    return next((year for year in still if year is not None), None)
+
+
+def _largest_move(before: Positions, after: Positions) -> float:
+    here, there = (unit_vectors(p.ra_deg, p.dec_deg) for p in (before, after))
+    chord = np.nanmax(np.sqrt(np.sum((here - there) ** 2, axis=1)), initial=0.0)
+    return float(arcsec_of_chord(chord))
 
 
 def _refuse_empty(places: Sequence[Positions], surveys: Sequence[Survey]) -> None:
