@@ -39,6 +39,11 @@ def observe(n):
     return field, there, truth, magnitudes
 
 
+def some_of(elsewhere):
+    """Take one of ten sources of the field, for tests that ask only for laws of the ratio."""
+    return elsewhere[::10]
+
+
 def score(found, truth):
     rows = found.associations.rows[found.best.chosen, 0]
     right = (rows == truth) & (truth >= 0)
@@ -58,8 +63,8 @@ def test_magnitudes_find_more_true_counterparts_and_stay_calibrated(sky):
 
 def test_the_ratio_of_none_is_one_and_bounds_hold(small_sky):
     field, there, _, magnitudes = small_sky
-    flux = field.base.numbers("log_flux")
-    photometry = MixturePhotometry(Magnitudes.of(flux, [magnitudes]), group_elsewhere(there))
+    flux, elsewhere = field.base.numbers("log_flux"), some_of(group_elsewhere(there))
+    photometry = MixturePhotometry(Magnitudes.of(flux, [magnitudes]), elsewhere)
     found = find_counterparts(there, CounterpartRules())
     ratio = photometry.learn(found.associations, found.p)(found.associations)
     assert np.all(ratio[found.associations.starts[:-1]] == 0)
@@ -71,7 +76,7 @@ def test_the_same_seed_gives_the_same_ratio(small_sky):
     field, there, _, magnitudes = small_sky
     nothing = np.empty((len(field.base), 0))
     found = find_counterparts(there, CounterpartRules())
-    elsewhere = group_elsewhere(there)
+    elsewhere = some_of(group_elsewhere(there))
     one, two = (
         MixturePhotometry(Magnitudes.of(nothing, [magnitudes]), elsewhere).learn(
             found.associations, found.p

@@ -108,7 +108,7 @@ SCRIPT = """
 import sys, hashlib, numpy as np
 from skyfill.network import learn_network
 rng = np.random.default_rng(0)
-X = rng.normal(size=(20000, 6)) @ rng.normal(size=(6, 6))
+X = rng.normal(size=(17000, 6)) @ rng.normal(size=(6, 6))  # three chunks of rows
 X[rng.random(X.shape) < 0.2] = np.nan
 for score in ("k2", "bic"):
     how = {"n_completions": 2, "n_orders": 2, "n_bins": 3, "max_iter": 4, "tol": 1e-3}
