@@ -180,20 +180,17 @@ class LearnedRatio:
     like_mine : array of shape (2**k,)
         Share of the field sources that look like counterparts, by the set of surveys that sees
         them.
-    log_mean : array of shape (2**k,)
-        Log of the mean ratio over field sources, which ratios are divided by: it must be one.
     """
 
     mine: tuple[Density, ...]
     theirs: Density
     strange: float
     like_mine: Array
-    log_mean: Array
 
     def of_cells(self, parts: Rows, cells: Cells, rows: Rows) -> Array:
         """Log ratio of associations with these magnitudes and rows."""
-        raw, sets = log_ratio(self.mine, self.theirs, parts, cells, rows), patterns_of(rows)
-        return bounded(raw, self.strange, self.like_mine[sets]) - self.log_mean[sets]
+        raw = log_ratio(self.mine, self.theirs, parts, cells, rows)
+        return bounded(raw, self.strange, self.like_mine[patterns_of(rows)])
 
     def of(self, magnitudes: Magnitudes, found: Associations) -> Array:
         """Log ratio of all associations; 0 for "none" and for those far too unlikely."""
@@ -232,7 +229,7 @@ def _asked(found: Associations) -> Rows:
     return np.flatnonzero(near & (found.rows >= 0).any(axis=1))
 
 
-def bounded(log_ratio: Array, strange: float, like_mine: Array | float) -> Array:
+def bounded(log_ratio: Array, strange: float, like_mine: Array) -> Array:
     """Mix a little of the other density into each, so that no single object decides by tails."""
     ratio = np.exp(np.clip(log_ratio, -50, 50))
     mixed = ((1 - strange) * ratio + strange) / ((1 - like_mine) + like_mine * ratio)

@@ -16,7 +16,6 @@ from skyfill.classify.photometric_ratio import (
     LearnedRatio,
     Magnitudes,
     Rows,
-    bounded,
     log_ratio,
 )
 from skyfill.errors import DataError
@@ -29,7 +28,7 @@ SECURE = 0.8
 # Fewer counterparts than this do not give a mixture.
 LEAST_COUNTERPARTS = 30
 # Field sources that are enough for a mixture, and to judge it by; the least for the latter.
-MOST_FIELD, MOST_JUDGES, LEAST_FIELD = 20_000, 40_000, 500
+MOST_FIELD, MOST_JUDGES, LEAST_FIELD = 20_000, 100_000, 500
 # Share of counterparts that look like the field: where its estimate starts, and its least.
 STRANGE, LEAST_STRANGE, STRANGE_ROUNDS = 0.1, 0.01, 100
 FOLDS = 5
@@ -103,16 +102,17 @@ class MixturePhotometry:
         """Return the ratio of any associations; the mixtures were learned from `learned`."""
         theirs, (parts, cells, rows) = self._field(magnitudes), learned
         strange = max(_fit_strange(log_ratio(mine, theirs, parts, cells, rows)), LEAST_STRANGE)
-        field = self._judge_field(magnitudes, mine, theirs, strange)
-        return BoundRatio(LearnedRatio(tuple(mine), theirs, strange, *field), magnitudes)
+        like_mine = self._judge_field(magnitudes, mine, theirs)
+        return BoundRatio(LearnedRatio(tuple(mine), theirs, strange, like_mine), magnitudes)
 
     def _judge_field(
-        self, magnitudes: Magnitudes, mine: Sequence[Density], theirs: Density, strange: float
-    ) -> tuple[Array, Array]:
-        """Share of field sources that look like counterparts, and log mean of their ratios.
+        self, magnitudes: Magnitudes, mine: Sequence[Density], theirs: Density
+    ) -> Array:
+        """Share of field sources that look like counterparts, for each set of surveys.
 
         They are sources that the mixture was not learned from, where there are enough, each taken
-        for the counterpart of a random object.
+        for the counterpart of a random object. With the most likely share, the mean ratio of
+        densities over the field is one, as it must be.
         """
         rng, n = np.random.default_rng(self.seed), len(self.field_rows)
         order = rng.permutation(n)[MOST_FIELD if n > 2 * MOST_FIELD else 0 :]
@@ -120,13 +120,11 @@ class MixturePhotometry:
         objects = rng.integers(len(magnitudes.parts), size=len(rows))
         cells, parts = magnitudes.of_sets(objects, rows), magnitudes.parts[objects]
         raw, sets = log_ratio(mine, theirs, parts, cells, rows), patterns_of(rows)
-        share, log_mean = (np.full(1 << rows.shape[1], x) for x in (STRANGE_FIELD, 0.0))
+        share = np.full(1 << rows.shape[1], STRANGE_FIELD)
         for k in np.unique(sets):
-            own = raw[sets == k]
-            if len(own) >= LEAST_FIELD:
-                share[k] = max(_fit_strange(-own), STRANGE_FIELD)
-                log_mean[k] = np.log(np.mean(np.exp(bounded(own, strange, share[k]))))
-        return share, log_mean
+            if np.count_nonzero(sets == k) >= LEAST_FIELD:
+                share[k] = max(_fit_strange(-raw[sets == k]), STRANGE_FIELD)
+        return share
 
     def _draw(self, found: Associations, p: Array) -> tuple[Rows, Rows]:
         """Draw an association for each object, and keep the objects that got a counterpart."""
