@@ -10,7 +10,8 @@ from safetensors.numpy import load, save
 
 from skyfill.catalog import ColumnInfo, Role, Table
 from skyfill.classify import CatalogClassifier
-from skyfill.classify.prior import Profiles
+from skyfill.classify.field import shares_for
+from skyfill.classify.prior import Profiles, match_profiles
 from skyfill.errors import CatalogError, ModelError
 from skyfill.impute import NetworkImputer
 from skyfill.model import ARRAYS, FACTS, load_model, save_model, train, train_classifier
@@ -204,6 +205,17 @@ def test_profiles_of_classes_are_kept_and_checked_and_older_versions_are_told(ju
         save_model(replace(model, scorer=forged), tmp_path / "forged.skyfill")
         with pytest.raises(ModelError, match=r"profiles"):
             load_model(tmp_path / "forged.skyfill")
+
+
+def test_held_out_objects_are_kept_and_models_without_them_use_their_profiles(judge, tmp_path):
+    save_model(judge, tmp_path / "h.skyfill")
+    scorer = load_model(tmp_path / "h.skyfill").scorer
+    for ours, theirs in zip(scorer.held_out, judge.scorer.held_out, strict=True):
+        assert np.array_equal(ours, theirs)
+    P = scorer.held_out.P[:: len(scorer.held_out.P) // 20]
+    older = shares_for(replace(scorer, held_out=None), P, np.ones(len(P), bool))
+    assert np.array_equal(older.shares, match_profiles(P, scorer.profiles).shares)
+    assert not np.array_equal(older.shares, shares_for(scorer, P, np.ones(len(P), bool)).shares)
 
 
 def test_the_identifier_tells_classifiers_apart(judge):
