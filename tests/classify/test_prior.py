@@ -21,9 +21,9 @@ def judged(kind, rng, distance=3.0):
     return np.column_stack([1 / (1 + odds), odds / (1 + odds)])
 
 
-def two_classes(rng, n=300):
+def two_classes(rng, n=300, distance=3.0):
     y = np.repeat([0, 1], n)
-    return HeldOut(judged(y, rng), y)
+    return HeldOut(judged(y, rng, distance), y)
 
 
 @given(seed=st.integers(0, 200), rare=st.integers(20, 400))
@@ -38,15 +38,26 @@ def test_shares_of_a_rare_class_are_right_within_an_interval_that_holds_both_est
 
 
 def test_the_share_of_a_rare_class_is_better_known_under_the_shares_of_the_field():
-    """20,000 others with a probability of 0.07 each hide 40 objects; 0.001 each do not."""
+    """20,000 others with a probability of 0.034 each hide 40 objects; 0.0007 each do not."""
     off = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
-        held_out, P = two_classes(rng), judged(np.arange(20_000) < 40, rng)
+        held_out, P = two_classes(rng, 300, 4.0), judged(np.arange(20_000) < 40, rng, 4.0)
         ways = refine_shares(P, HALVES, held_out), match_profiles(P, find_profiles(*held_out))
         off.append([abs(found.shares[1] - 0.002) for found in ways])
     refined, plain = np.mean(off, axis=0)
     assert refined < 0.5 * plain
+
+
+def test_shares_that_drift_stay_at_the_first_estimate():
+    """Objects of one class, 0.3 sigma nearer to the other than held-out ones: they fit no share."""
+    rng = np.random.default_rng(0)
+    held_out, odds = two_classes(rng), np.exp(3 * rng.normal(0.3, 1.0, 5000) - 4.5)
+    P = np.column_stack([1 / (1 + odds), odds / (1 + odds)])
+    first = match_profiles(P, shifted_profiles(held_out, HALVES, HALVES))
+    found = refine_shares(P, HALVES, held_out)
+    assert np.array_equal(found.shares, first.shares)
+    assert found.low[1] < 0.5 * first.low[1]
 
 
 def test_profiles_under_other_shares_as_on_paper():

@@ -19,6 +19,8 @@ N_CHAINS, N_STEPS, LEVELS = 200, 2000, (0.05, 0.95)
 LEAST_ERROR = 1e-4
 # How often shares are estimated anew with probabilities under the shares found last: they settle.
 N_REFINEMENTS = 3
+# Shares have settled if none of them changed by more than this factor (log) in the end.
+SETTLED = 0.05
 # The least share of a class, for the same purpose.
 LEAST_SHARE = 1e-6
 # Rows with gaps like those of the training set, below which the shares come from all rows.
@@ -152,7 +154,9 @@ def refine_shares(P: Array, old: Array, held_out: HeldOut) -> FieldShares:
 
     Where a class is a thousand times rarer than another, the small probabilities that it has for
     objects of the other add up to more than its own objects, and their noise hides these. Under
-    the shares of the field they are as small as they should be.
+    the shares of the field they are as small as they should be. Where objects of a class do not
+    look alike in both, this makes shares worse: the first estimate stands if its errors do not
+    explain its misfit, or if the shares still change in the end.
 
     Parameters
     ----------
@@ -168,7 +172,10 @@ def refine_shares(P: Array, old: Array, held_out: HeldOut) -> FieldShares:
         found = match_profiles(shift_prior(P, old, now), shifted_profiles(held_out, old, now))
     # What the first and the last differ by is as uncertain as what each of them allows for.
     low, high = np.minimum(first.low, found.low), np.maximum(first.high, found.high)
-    return FieldShares(found.shares, low, high, max(first.misfit, found.misfit))
+    moved = np.abs(np.log(np.maximum(found.shares, LEAST_SHARE) / now)).max()
+    is_sound = first.misfit <= 1 and moved < SETTLED
+    shares = found.shares if is_sound else first.shares
+    return FieldShares(shares, low, high, max(first.misfit, found.misfit))
 
 
 def shifted_profiles(held_out: HeldOut, old: Array, new: Array) -> Profiles:
