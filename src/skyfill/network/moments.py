@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skyfill.network._array import Array
 
@@ -71,6 +73,24 @@ class Moments:
         """Expected covariance of the columns (divisor n)."""
         shift = self.shift
         return self.cross / self.count[..., None] - shift[..., :, None] * shift[..., None, :]
+
+
+def mirrored(lower: Array) -> Array:
+    """Make matrices of shape (..., p, p) symmetric, of which only the lower triangles are filled.
+
+    Examples
+    --------
+    >>> mirrored(np.array([[1.0, 0.0], [2.0, 3.0]]))
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    upper = lower.swapaxes(-1, -2)
+    return np.ascontiguousarray(np.where(_lower_triangle(lower.shape[-1]), lower, upper))
+
+
+@cache
+def _lower_triangle(p: int) -> NDArray[np.bool_]:
+    return np.tri(p, dtype=np.bool_)
 
 
 class Climb(NamedTuple, Generic[P]):

@@ -253,7 +253,7 @@ def fit_mixture(
 
 def _first_moments(Z: Array, full: Array, plan: Plan, rng: Generator) -> Moments:
     """Moments of clusters of completed rows."""
-    k = min(plan.n_components, len(np.unique(full[:PLAN_ROWS], axis=0)))
+    k = _count_distinct(full[:PLAN_ROWS], plan.n_components)
     labels = _cluster(full, k, rng, whiten=bool(plan.pooling))
     member = (labels[:, None] == np.arange(k)).astype(np.float64)
     return Moments(
@@ -265,6 +265,15 @@ def _first_moments(Z: Array, full: Array, plan: Plan, rng: Generator) -> Moments
         member.T @ np.isnan(Z),
         -np.inf,
     )
+
+
+def _count_distinct(rows: Array, most: int) -> int:
+    """Count distinct rows, up to `most`; nearly always a few rows are enough to see."""
+    for some in (rows[: 2 * most], rows):
+        count = len(np.unique(some, axis=0))
+        if count >= most:
+            return most
+    return count
 
 
 def _complete(scores: Cells, rng: Generator) -> Array:

@@ -13,7 +13,7 @@ from skyfill.network.mixture import kernels
 from skyfill.network.mixture.lanes import LANES
 from skyfill.network.mixture.row_kernels import Uncertain
 from skyfill.network.mixture.uncertain_kernels import add_uncertain
-from skyfill.network.moments import Moments
+from skyfill.network.moments import Moments, mirrored
 from skyfill.network.single.graph import Parents
 
 # Rows worked on at once: enough to share factorisations between rows with the same gaps, few
@@ -137,12 +137,13 @@ def _side_by_side(values: Array, more: Array | float = 0.0) -> Array:
     blocks = -(-len(values) // LANES)
     full = np.empty((blocks * LANES, *values.shape[1:]))
     full[: len(values)], full[len(values) :] = values, more
-    return np.ascontiguousarray(np.moveaxis(full.reshape(blocks, LANES, *values.shape[1:]), 1, -1))
+    full = full.reshape(blocks, LANES, *values.shape[1:])
+    return np.ascontiguousarray(full.transpose(0, *range(2, full.ndim), 1))
 
 
 def one_by_one(blocks: Array, count: int) -> Array:
     """Undo it: (blocks, ..., lanes) to (k, ...)."""
-    back = np.moveaxis(blocks, -1, 1)
+    back = blocks.transpose(0, blocks.ndim - 1, *range(1, blocks.ndim - 1))
     return back.reshape(-1, *back.shape[2:])[:count]
 
 
@@ -172,6 +173,4 @@ def expect_mixture(part: Sorted, mixture: Mixture) -> Moments:
     if part.cells is not None:
         loglik += add_uncertain(part.cells, part.uncertain, components, *sums)
     weight, total, cross, gaps = (one_by_one(a, len(mixture.weights)) for a in sums)
-    lower = np.tril(cross)
-    full = lower + np.tril(lower, -1).transpose(0, 2, 1)
-    return Moments(len(part.Z), mixture.means, weight, total, full, gaps, loglik)
+    return Moments(len(part.Z), mixture.means, weight, total, mirrored(cross), gaps, loglik)

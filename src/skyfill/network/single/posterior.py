@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from skyfill.errors import DataError
 from skyfill.network._array import Array, IntArray, check_finite
-from skyfill.network.moments import Moments
+from skyfill.network.moments import Moments, mirrored
 from skyfill.network.single import kernels
 from skyfill.threads import map_rows
 
@@ -117,8 +117,7 @@ def expect(gaps: Gaps, joint: Joint) -> Moments:
         total, cross = np.zeros(p), np.zeros((p, p))
         value = kernels.expect_rows(*_part(gaps, table, rows), *joint, total, cross)
         _demand([not np.isnan(value)])
-        cross = np.tril(cross) + np.tril(cross, -1).T
-        n = rows.stop - rows.start
+        n, cross = rows.stop - rows.start, mirrored(cross)
         return Moments(n, joint.mean, np.array(float(n)), total, cross, np.zeros(p), value)
 
     parts = map_rows(work, len(gaps.X))
