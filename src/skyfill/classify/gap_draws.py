@@ -84,8 +84,13 @@ def normalize(odds: Array) -> Array:
     >>> normalize(np.array([[3.0, 1.0]]))
     array([[0.75, 0.25]])
     """
-    total = odds.sum(axis=-1, keepdims=True)
-    return np.asarray(odds / np.where(np.abs(total - 1) < SUM_ERROR, 1.0, total))
+    return np.asarray(odds / _weights(odds)[..., None])
+
+
+def _weights(odds: Array) -> Array:
+    """Sum odds; probabilities sum to exactly 1, or their rounding errors would change results."""
+    total = odds.sum(axis=-1)
+    return np.where(np.abs(total - 1) < SUM_ERROR, 1.0, total)
 
 
 def entropy_bits(P: Array) -> Array:
@@ -111,7 +116,7 @@ def gap_share(drawn: Array) -> Array:
     >>> gap_share(sure), entropy_bits(normalize((sure * [1.0, 0.001]).mean(axis=0))).round(3)
     (array([1.]), array([0.011]))
     """
-    weights = drawn.sum(axis=-1)
+    weights = _weights(drawn)
     total = entropy_bits(normalize(drawn.mean(axis=0)))
     each = np.array([entropy_bits(normalize(odds)) for odds in drawn])
     left = (weights * each).sum(axis=0) / weights.sum(axis=0)
