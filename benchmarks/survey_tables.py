@@ -8,11 +8,13 @@ from skyfill.catalog import Role
 from skyfill.datasets import (
     PAPER_FEATURES,
     load_chandra,
+    load_debosscher_lightcurves,
     load_eros,
     load_macho,
     load_macho_variables,
     load_sage_spec,
 )
+from skyfill.lightcurve import extract_features, from_table
 from skyfill.sky import MatchRules, join
 
 
@@ -99,9 +101,19 @@ def eros():
     )
 
 
+def debosscher():
+    """Our own features of its light curves as they are; those that at least half of them have."""
+    table = extract_features(from_table(load_debosscher_lightcurves()), "all")
+    every = table.names_with(Role.FEATURE)
+    seen = np.isfinite(table.numbers(*every)).mean(axis=0)
+    names = tuple(name for name, share in zip(every, seen, strict=True) if share >= 0.5)
+    return build(f"Debosscher, {len(names)} features", table, names, groups=())
+
+
 def build(title, table, names, *, groups, logs=(), softs=(), magnitudes=()):  # noqa: PLR0913
     """Take numbers, logarithms of the skewed; arcsinh where skewed values may be 0 or below."""
     X = table.numbers(*names)
+    X[np.isinf(X)] = np.nan
     for name in logs:
         X[:, names.index(name)] = np.log10(X[:, names.index(name)])
     for name in softs:
@@ -112,4 +124,11 @@ def build(title, table, names, *, groups, logs=(), softs=(), magnitudes=()):  # 
     return SurveyTable(title, X[some], names, places, tuple(map(names.index, magnitudes)))
 
 
-TABLES = {"macho": macho, "macho35": macho_all, "chandra": chandra, "sage": sage, "eros": eros}
+TABLES = {
+    "macho": macho,
+    "macho35": macho_all,
+    "chandra": chandra,
+    "sage": sage,
+    "eros": eros,
+    "debosscher": debosscher,
+}
