@@ -35,7 +35,7 @@ refining = click.option(
     default="off",
     show_default=True,
     help="Let forests correct the mixtures: where hidden cells gain clearly (auto), or at all "
-    "(trees). Filling gets more accurate, learning takes about twice as long.",
+    "(trees). Filling gets more accurate, learning takes two to three times as long.",
 )
 
 
