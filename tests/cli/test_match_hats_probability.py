@@ -107,7 +107,8 @@ def test_positions_of_two_surveys_give_the_numbers_of_files_on_a_cluster_too(at,
     plain = run(*(f"{name}.parquet" for name in names), *words, *outputs)
     assert plain.exit_code == 0, plain.output
     outputs = ("-o", f"hats://{tmp_path}/best", "--all", f"hats://{tmp_path}/all")
-    with distributed.Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    # Any free port: another job on this machine may have the usual one.
+    with distributed.Client(processes=False, n_workers=1, dashboard_address=":0") as client:
         where = ("--scheduler", client.scheduler.address)
         done = run(*(f"hats://{name}_h" for name in names), *words, *outputs, *where)
     assert done.exit_code == 0, done.output
