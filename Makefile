@@ -9,8 +9,9 @@ FROZEN := pyproject.toml
 demo: $(VENV)/.demo
 	$(BIN)/skyfill demo
 
+# Three workers keep two cores busy: some tests wait for clusters, browsers or disks.
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

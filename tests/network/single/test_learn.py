@@ -128,10 +128,10 @@ def test_the_same_seed_gives_the_same_network_bit_for_bit_on_one_thread_or_sever
             text=True,
             check=True,
         ).stdout
-        for threads in ("1", "2", "5")
+        for threads in ("1", "3")
     }
     assert len(said["1"].split()) == 4
-    assert said["1"] == said["2"] == said["5"]
+    assert said["1"] == said["3"]
 
 
 def test_mission_8_margins_keep_seen_cells_and_draw_clumps_apart():
