@@ -15,7 +15,8 @@ import numpy as np
 
 from counterparts_nway import has_nway, run_nway, write_for_nway
 from report import header, print_table
-from skyfill.classify import CatalogClassifier, Magnitudes, MixturePhotometry
+from skyfill.classify import CatalogClassifier, MixturePhotometry
+from skyfill.classify.survey_magnitudes import read_magnitudes
 from skyfill.datasets import (
     load_chandra,
     load_eros,
@@ -58,33 +59,38 @@ def reliability(p, came_true, n_bins=10):
     return f"{apart.max():.3f} +- {scatter:.3f} ({apart.mean():.3f})"
 
 
-def sky_of(field, names, beam=0.0):
-    surveys = [Survey(name, field.surveys[name], 0.0) for name in names]
-    there = read_surroundings(Survey("base", field.base, 0.0, beam_arcsec=beam), surveys)
-    truth = np.stack([field.truth.numbers(f"row_{n}")[:, 0].astype(int) for n in names], axis=1)
-    return there, truth
+def skyfill_run(field, names, beam=0.0, bands=None):
+    """Search as the command does, by position or with these bands of the base and the surveys."""
+    own = [BANDS[name] if bands is not None else () for name in names]
+    surveys = [
+        Survey(name, field.surveys[name], 0.0, bands=b) for name, b in zip(names, own, strict=True)
+    ]
+    base = Survey("base", field.base, 0.0, beam_arcsec=beam)
+    there, photometry = read_surroundings(base, surveys), None
+    if bands is not None:
+        magnitudes = read_magnitudes(base, surveys, [bands, *own], there)
+        photometry = MixturePhotometry(magnitudes, group_elsewhere(there))
+    return find_counterparts(there, CounterpartRules(), photometry)
+
+
+def true_rows(field, names):
+    return np.stack([field.truth.numbers(f"row_{n}")[:, 0].astype(int) for n in names], axis=1)
 
 
 def skyfill_runs(field, kind, names, beam=0.0):
-    there, truth = sky_of(field, names, beam)
-    values = [field.surveys[name].numbers(*BANDS[name]) for name in names]
-    nothing, known = np.empty((len(field.base), 0)), field.base.numbers(*BASE_BANDS[kind])
-    elsewhere = group_elsewhere(there)
     label = "+".join(names) + (f" (beam {beam:g} arcsec)" if beam else "")
-    ways = {f"skyfill, {label}, position": None}
-    ways[f"skyfill, {label}, mixtures"] = MixturePhotometry(
-        Magnitudes.of(nothing, values), elsewhere
-    )
-    ways[f"skyfill, {label}, mixtures with the base's columns"] = MixturePhotometry(
-        Magnitudes.of(known, values), elsewhere
-    )
+    ways = {
+        f"skyfill, {label}, position": None,
+        f"skyfill, {label}, mixtures": (),
+        f"skyfill, {label}, mixtures with the base's columns": BASE_BANDS[kind],
+    }
     out = {}
-    for name, photometry in ways.items():
-        found = find_counterparts(there, CounterpartRules(), photometry)
+    for name, bands in ways.items():
+        found = skyfill_run(field, names, beam, bands)
         rows = found.associations.rows[found.best.chosen]
         score = np.where(rows[:, 0] >= 0, found.best.p_survey[:, 0], 0.0)
         out[name] = rows[:, 0], score, found.best.p_any
-    return out, truth
+    return out, true_rows(field, names)
 
 
 def nway_runs(field, folder, name, magnitude):

@@ -91,7 +91,8 @@ def no_cells(n: int, p: int) -> Cells:
     return empty
 
 
-def _side(cells: Cells, name: str) -> Array:
+def side_of(cells: Cells, name: str) -> Array:
+    """Lower or upper limits; NaN where there is none."""
     found = getattr(cells, name)
     return np.full(cells.values.shape, np.nan) if found is None else found
 
@@ -101,7 +102,7 @@ def _median(depth: Cells, n: int) -> Cells:
         return no_cells(n, depth.values.shape[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # bands without a depth
-        middle = [np.nanmedian(_side(depth, name), axis=0) for name in _SIDES]
+        middle = [np.nanmedian(side_of(depth, name), axis=0) for name in _SIDES]
     whole = [np.broadcast_to(one, (n, len(one))) for one in middle]
     return Cells(np.full(whole[0].shape, np.nan), *whole)
 
@@ -113,7 +114,7 @@ def _chosen(survey: Cells, rows: Rows, beyond: Cells) -> Cells:
     values = np.where(absent, np.nan, taken.values)
     if taken.is_plain and beyond.is_plain:
         return taken if not absent.any() else Cells(values) if values.size else beyond
-    sides = [np.where(absent, _side(beyond, s), _side(taken, s)) for s in _SIDES]
+    sides = [np.where(absent, side_of(beyond, s), side_of(taken, s)) for s in _SIDES]
     return Cells(values, *sides)
 
 
@@ -121,7 +122,7 @@ def _side_by_side(parts: Sequence[Cells]) -> Cells:
     values = np.concatenate([part.values for part in parts], axis=1)
     if all(part.is_plain for part in parts):
         return Cells(values)
-    sides = [np.concatenate([_side(part, s) for part in parts], axis=1) for s in _SIDES]
+    sides = [np.concatenate([side_of(part, s) for part in parts], axis=1) for s in _SIDES]
     return Cells(values, *sides)
 
 

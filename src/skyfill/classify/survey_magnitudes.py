@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.catalog import Role, Table
-from skyfill.classify.photometric_ratio import Magnitudes, Rows, no_cells
+from skyfill.classify.photometric_ratio import Magnitudes, Rows, no_cells, side_of
 from skyfill.network import Cells
 from skyfill.sky import Surroundings, Survey, faint_edge
+from skyfill.sky.blends import add_light, from_light, to_light
 from skyfill.sky.ellipses import Sources
 
 MAS_PER_DEG = 3_600_000
@@ -21,9 +22,12 @@ def read_magnitudes(
 ) -> Magnitudes:
     """Read the bands of the base and of each survey, with their limits.
 
-    An object that a survey covers and does not see is fainter than the survey's depths.
+    An object that a survey covers and does not see is fainter than the survey's depths. Sources
+    within the beam of the base have their light together, as it sees them.
     """
     cells = [read_cells(s.table, b) for s, b in zip((base, *surveys), bands, strict=True)]
+    for k, survey in enumerate(surveys if there.beam_arcsec else ()):
+        cells[k + 1] = _blended(cells[k + 1], survey.table, bands[k + 1], there, k)
     depths = [_depths(s, bands[k + 1], there, k) for k, s in enumerate(surveys)]
     return Magnitudes(cells[0], tuple(cells[1:]), position_parts(there.base), tuple(depths))
 
@@ -50,6 +54,20 @@ def read_cells(table: Table, bands: Sequence[str]) -> Cells:
             stated = table.numbers(limits[name])[:, 0]
             side[:, j] = np.where(np.isnan(values[:, j]), stated, np.nan)
     return Cells(values, lower, upper)
+
+
+def _blended(
+    cells: Cells, table: Table, bands: Sequence[str], there: Surroundings, k: int
+) -> Cells:
+    if not bands:
+        return cells
+    infos = [table.info(name) for name in bands]
+    is_magnitude = np.array([info.is_magnitude for info in infos], dtype=bool)
+    light = add_light(there.surveys[k], there.beam_arcsec, to_light(cells.values, is_magnitude))
+    used = np.array([info.is_brightness for info in infos], dtype=bool)
+    values = np.where(used, from_light(light, is_magnitude), cells.values)
+    limits = (side_of(cells, name) for name in ("lower", "upper"))
+    return Cells(values, *(np.where(np.isfinite(values), np.nan, limit) for limit in limits))
 
 
 def position_parts(base: Sources) -> Rows:

@@ -127,6 +127,7 @@ def search(
     from skyfill.sky import CounterpartRules, find_counterparts, read_surroundings
 
     epoch = common_value(options["epoch"], year)
+    surveys = _with_bands(surveys, bands)
     there = read_surroundings(base, surveys, remove_offset=options["remove_offset"], epoch=epoch)
     rules = CounterpartRules(one_to_one=options["keep"] == "symmetric", p_any=options["p_any"])
     photometry = read_photometry(base, surveys, bands, there, options["prior_from"])
@@ -135,6 +136,13 @@ def search(
     if options["false_rate"] and threshold:
         rules = _at_threshold(rules, threshold)
     return Search(there, found, rules, threshold)
+
+
+def _with_bands(surveys: Sequence[Survey], bands: Sequence[Sequence[str]] | None) -> list[Survey]:
+    from dataclasses import replace
+
+    own = bands[1:] if bands else [()] * len(surveys)
+    return [replace(survey, bands=tuple(b)) for survey, b in zip(surveys, own, strict=True)]
 
 
 def match_with_probability(

@@ -73,7 +73,7 @@ class HatsSurvey:
         ra, dec = tiles_of(self.folder).position
         place = PositionColumns((ra,), (dec,))
         stated = Survey(self.name, table, self.radius_arcsec, position=place, epoch=self.epoch)
-        return replace(stated, beam_arcsec=beam_arcsec)
+        return replace(stated, beam_arcsec=beam_arcsec, bands=self.bands)
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,11 @@ MOST_SIGMAS = 6.0
 # How sources outside an association are weighed.
 IGNORED, BY_BEST, BY_SUM = range(3)
 REST = {"ignore": IGNORED, "best": BY_BEST, "sum": BY_SUM}
-# Share of a neighbor in the light of a blend: up to five magnitudes fainter, all as likely.
-LIGHT = 1 / (1 + 10 ** (0.4 * (np.arange(5) + 0.5)))
 # Sums: S (east, both, north), h (east, north), x'Wx, log |W|, members, log density.
 SXX, SXY, SYY, HX, HY, XWX, LOG_W, MEMBERS, LOG_RHO = range(9)
-# Candidate: offset (east, north), W (east, both, north), log |W|, largest variance, log density.
-DX, DY, WXX, WXY, WYY, LOG_DET, VARIANCE, LOG_DENSITY = range(8)
+# Candidate: offset (east, north), W (east, both, north), log |W|, largest variance, log density,
+# number among the sources of all surveys.
+DX, DY, WXX, WXY, WYY, LOG_DET, VARIANCE, LOG_DENSITY, NUMBER = range(9)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -80,27 +79,24 @@ def log_evidence(sums):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def log_blended(sums, start, source, neighbors, beam):  # type: ignore[no-untyped-def]
+def log_blended(sums, start, number, blends):  # type: ignore[no-untyped-def]
     """Log evidence, averaged over how far neighbors within the beam pull the base's position.
 
     The base sees a source and its fainter neighbors as one object, at their center of light.
     Moving the base by -d moves all members by d; `start` holds the sums of the base alone.
     """
-    plain, log_total, n = log_evidence(sums), -np.inf, 0
+    starts, offsets, log_weight = blends
+    if starts.size == 0 or starts[number] == starts[number + 1]:
+        return log_evidence(sums)
     mxx, mxy, myy = sums[SXX] - start[SXX], sums[SXY] - start[SXY], sums[SYY] - start[SYY]
-    moved = sums.copy()
-    for j in range(len(neighbors)):
-        east, north = neighbors[j, DX] - source[DX], neighbors[j, DY] - source[DY]
-        if not 0 < east * east + north * north <= beam * beam:
-            continue
-        for share in LIGHT:
-            x, y = share * east, share * north
-            moved[HX] = sums[HX] + mxx * x + mxy * y
-            moved[HY] = sums[HY] + mxy * x + myy * y
-            moved[XWX] = sums[XWX] + x * (sums[HX] + moved[HX]) + y * (sums[HY] + moved[HY])
-            log_total = np.logaddexp(log_total, log_evidence(moved))
-            n += 1
-    return plain if n == 0 else log_total - math.log(n)
+    moved, log_total = sums.copy(), -np.inf
+    for j in range(starts[number], starts[number + 1]):
+        x, y = offsets[j, 0], offsets[j, 1]
+        moved[HX] = sums[HX] + mxx * x + mxy * y
+        moved[HY] = sums[HY] + mxy * x + myy * y
+        moved[XWX] = sums[XWX] + x * (sums[HX] + moved[HX]) + y * (sums[HY] + moved[HY])
+        log_total = np.logaddexp(log_total, log_weight[j] + log_evidence(moved))
+    return log_total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -116,11 +112,12 @@ def _fits(sources, candidate, chosen, level, firsts):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def enumerate_sets(sources, firsts, start, beam, members, log_e, log_rho, count_only):  # type: ignore[no-untyped-def]
+def enumerate_sets(sources, firsts, start, blends, members, log_e, log_rho, count_only):  # type: ignore[no-untyped-def]
     """Walk through all choices of at most one source per survey; return their number.
 
-    `firsts` says where the sources of each survey begin, `start` holds the sums to begin with. The
-    first choice is to take nothing. `members` gets indices within the survey, -1 for none.
+    `firsts` says where the sources of each survey begin, `start` holds the sums to begin with,
+    `blends` where the base would see each source (see `Blends`). The first choice is to take
+    nothing. `members` gets indices within the survey, -1 for none.
     """
     n_surveys = firsts.size - 1
     sums = np.zeros((n_surveys + 1, 9))
@@ -134,10 +131,10 @@ def enumerate_sets(sources, firsts, start, beam, members, log_e, log_rho, count_
                 for k in range(n_surveys):
                     members[n, k] = chosen[k]
                 log_e[n], log_rho[n] = log_evidence(sums[level]), sums[level, LOG_RHO]
-                for k in range(n_surveys if beam > 0 else 0):
+                for k in range(n_surveys if blends[0].size else 0):
                     if chosen[k] >= 0:
-                        near = sources[firsts[k] : firsts[k + 1]]
-                        log_e[n] = log_blended(sums[level], start, near[chosen[k]], near, beam)
+                        number = int(sources[firsts[k] + chosen[k], NUMBER])
+                        log_e[n] = log_blended(sums[level], start, number, blends)
                         break
             n += 1
             level -= 1
@@ -170,7 +167,7 @@ def gather(i, frames, shapes, log_density, near, survey):  # type: ignore[no-unt
     firsts = np.zeros(n_surveys + 1, np.int64)
     for k in range(n_surveys):
         firsts[k + 1] = firsts[k] + starts[k, i + 1] - starts[k, i]
-    sources = np.empty((firsts[-1], 8))
+    sources = np.empty((firsts[-1], 9))
     frame = (frames[i, 0], frames[i, 1], frames[i, 2], frames[i, 3])
     for k in range(n_surveys):
         for j in range(firsts[k + 1] - firsts[k]):
@@ -182,6 +179,7 @@ def gather(i, frames, shapes, log_density, near, survey):  # type: ignore[no-unt
                 frame,
                 sources[firsts[k] + j],
             )
+            sources[firsts[k] + j, NUMBER] = at
     start = np.zeros(9)
     start[SXX], start[SXY], start[SYY] = shapes[i, 0], shapes[i, 1], shapes[i, 2]
     start[LOG_W] = shapes[i, 3]
@@ -190,7 +188,7 @@ def gather(i, frames, shapes, log_density, near, survey):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_sets(first, last, frames, shapes, log_density, near, survey, counts):  # type: ignore[no-untyped-def]
+def count_sets(first, last, frames, shapes, log_density, near, survey, blends, counts):  # type: ignore[no-untyped-def]
     """Count the associations of base objects first to last, "none" included."""
     nothing, none = np.empty((0, 1), np.int32), np.empty(0)
     for i in range(first, last):
@@ -198,12 +196,23 @@ def count_sets(first, last, frames, shapes, log_density, near, survey, counts): 
             counts[i] = 1 + near[0][0, i + 1] - near[0][0, i]
         else:
             sources, firsts, start = gather(i, frames, shapes, log_density, near, survey)
-            counts[i] = enumerate_sets(sources, firsts, start, 0.0, nothing, none, none, True)
+            counts[i] = enumerate_sets(sources, firsts, start, blends, nothing, none, none, True)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def list_sets(  # type: ignore[no-untyped-def]
-    first, last, frames, shapes, log_density, near, survey, begins, members, log_weight, rest, beam
+    first,
+    last,
+    frames,
+    shapes,
+    log_density,
+    near,
+    survey,
+    blends,
+    begins,
+    members,
+    log_weight,
+    rest,
 ):
     """Write the associations of base objects first to last, and their log weights."""
     for i in range(first, last):
@@ -211,7 +220,7 @@ def list_sets(  # type: ignore[no-untyped-def]
         part = slice(begins[i], begins[i + 1])
         chosen, weight = members[part], log_weight[part]
         log_rho = np.empty(len(weight))
-        enumerate_sets(sources, firsts, start, beam, chosen, weight, log_rho, False)
+        enumerate_sets(sources, firsts, start, blends, chosen, weight, log_rho, False)
         for a in range(len(weight)):
             weight[a] -= log_rho[a]
         if firsts.size > 2 and len(sources) and rest > 0:
@@ -222,10 +231,10 @@ def list_sets(  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, error_model="numpy")
 def _weigh_rest(sources, firsts, log_density, chosen, weight, rest):  # type: ignore[no-untyped-def]
     """Take into account that sources outside an association may belong together."""
-    nothing = np.zeros(9)
-    n = enumerate_sets(sources, firsts, nothing, 0.0, chosen, weight, weight, True)
+    nothing, alone = np.zeros(9), (np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros(0))
+    n = enumerate_sets(sources, firsts, nothing, alone, chosen, weight, weight, True)
     blocks, log_e, log_rho = np.empty((n, firsts.size - 1), np.int32), np.empty(n), np.empty(n)
-    enumerate_sets(sources, firsts, nothing, 0.0, blocks, log_e, log_rho, False)
+    enumerate_sets(sources, firsts, nothing, alone, blocks, log_e, log_rho, False)
     several = np.zeros(n, np.bool_)
     for b in range(n):
         code, size = 0, 0

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from skyfill.errors import CatalogError
+from skyfill.sky.blends import Blends, find_blends, no_blends
 from skyfill.sky.ellipses import Sources
 from skyfill.sky.neighbors import Neighbors, find_neighbors
 from skyfill.sky.pairs import log_pair_weight
@@ -87,6 +88,7 @@ def associate(
     rest: Rest = "sum",
     field_sets: Floats | None = None,
     beam_arcsec: float = 0.0,
+    light: Sequence[Floats | None] | None = None,
 ) -> Associations:
     """List every association within the radius of each base object and weigh it by position.
 
@@ -109,6 +111,8 @@ def associate(
     beam_arcsec : float
         Sources nearer to one another than this are one object of the base, whose position then
         lies between them: evidence is averaged over how much light the fainter ones may have.
+    light : sequence of arrays of shape (n_k, b_k) or None, optional
+        Light of the sources in some bands: evidence is averaged over these; see `find_blends`.
 
     Examples
     --------
@@ -132,7 +136,8 @@ def associate(
     ]
     if len(surveys) == 1 and not beam_arcsec:
         return _list_pairs(base, surveys[0], by_set[:, 1], near[0])
-    return _list_sets(base, surveys, by_set, near, (rest, float(beam_arcsec)))
+    blends = find_blends(surveys, beam_arcsec, light) if beam_arcsec else no_blends()
+    return _list_sets(base, surveys, by_set, near, (rest, blends))
 
 
 def _first_density(log_density: Floats) -> Floats:
@@ -191,12 +196,14 @@ def _list_sets(
     surveys: Sequence[Sources],
     log_density: Floats,
     near: Sequence[Neighbors],
-    how: tuple[Rest, float],
+    how: tuple[Rest, Blends],
 ) -> Associations:
     """List the associations with any number of surveys."""
     from skyfill.sky import association_kernels as kernels  # the compiler takes 100 MB
 
-    facts = (_frames(base), _shapes(base), log_density, _joined(near, surveys), _stacked(surveys))
+    rest, blends = kernels.REST[how[0]], tuple(how[1])
+    places = _frames(base), _shapes(base), log_density
+    facts = (*places, _joined(near, surveys), _stacked(surveys), blends)
     counts = np.zeros(len(base), dtype=np.int64)
     parts = _parts(np.sum([np.diff(found.starts) for found in near], axis=0))
     map_threads(lambda part: kernels.count_sets(part.start, part.stop, *facts, counts), parts)
@@ -205,10 +212,9 @@ def _list_sets(
         raise CatalogError(f"{starts[-1]} associations within the radius; choose a smaller radius")
     rows = np.empty((starts[-1], len(surveys)), dtype=np.int32)
     weight = np.empty(starts[-1])
-    rest, beam = kernels.REST[how[0]], how[1]
 
     def work(part: slice) -> None:
-        kernels.list_sets(part.start, part.stop, *facts, starts, rows, weight, rest, beam)
+        kernels.list_sets(part.start, part.stop, *facts, starts, rows, weight, rest)
 
     map_threads(work, parts)
     return Associations(starts, rows, weight)

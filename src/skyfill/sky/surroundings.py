@@ -8,6 +8,7 @@ import numpy as np
 
 from skyfill.errors import CatalogError
 from skyfill.sky.associations import Associations, Rest, associate
+from skyfill.sky.blends import read_light
 from skyfill.sky.conditions import Conditions, area_of
 from skyfill.sky.density import NEIGHBORS, local_density
 from skyfill.sky.ellipses import Sources
@@ -57,6 +58,8 @@ class Surroundings:
         How many field sources each set of surveys sees.
     beam_arcsec : float
         Resolution of the base; see `associate`.
+    light : tuple of arrays of shape (n_k, b_k), optional
+        Light of the sources of each survey, by which the beam joins them.
     conditions : Conditions, optional
         What a part of the tables needs to know of the whole.
     """
@@ -71,6 +74,7 @@ class Surroundings:
     names: tuple[str, ...]
     sets: Floats | None = None
     beam_arcsec: float = 0.0
+    light: tuple[Floats, ...] | None = None
     conditions: Conditions | None = None
 
     def associate(self, rest: Rest) -> Associations:
@@ -83,6 +87,7 @@ class Surroundings:
             rest=rest,
             field_sets=self.sets,
             beam_arcsec=self.beam_arcsec,
+            light=self.light,
         )
 
     def shifted(self, offset: Offset) -> "Surroundings":
@@ -159,6 +164,7 @@ def read_surroundings(
         tuple(offsets),
         tuple(s.name for s in surveys),
         beam_arcsec=base.beam_arcsec,
+        light=tuple(read_light(s.table, s.bands) for s in surveys) if base.beam_arcsec else None,
         conditions=conditions,
     )
     if not is_part:

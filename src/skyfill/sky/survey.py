@@ -66,6 +66,9 @@ class Survey:
         For probabilities: share of the base objects that have a counterpart in it; else estimated.
     beam_arcsec : float
         For probabilities, of the base: its resolution, within which it sees several sources as one.
+    bands : tuple of str
+        For probabilities: columns of magnitudes or fluxes by which the beam of the base joins its
+        sources.
     depths : mapping of str to float or None
         Columns for which unmatched objects get a limit: this one or, if None, the faint edge of
         the survey nearby.
@@ -82,6 +85,7 @@ class Survey:
     area_deg2: float | None = None
     completeness: float | None = None
     beam_arcsec: float = 0.0
+    bands: tuple[str, ...] = ()
     depths: Mapping[str, float | None] = field(default_factory=dict)
 
     def positions(self) -> Positions:
