@@ -124,7 +124,7 @@ def _make_views(
             lost = cells.take(rows).hide(hide_column(cells, rows, j, rng))
             post = model.posterior(lost)
             scores = network.scores(np.where(np.isnan(lost.values), post.mean, lost.values))
-            quantiles = model.quantiles(lost, LEVELS.tolist())[:, :, j]
+            quantiles = model.quantiles(lost, LEVELS.tolist(), column=j)[:, :, j]
             truth, mean, sd = (a[:, j] for a in (cells.take(rows).values, post.mean, post.sd))
             found[j].append(Views(rows, truth, scores, mean, sd, quantiles))
     return {j: _joined(parts) for j, parts in found.items()}
@@ -216,8 +216,9 @@ def _grow(
         seed = int(rng.integers(2**31))
         tree = ExtraTreeRegressor(min_samples_leaf=LEAST_IN_LEAF, random_state=seed)
         inside = (rng.random(row.max() + 1) < BAG)[row]
-        tree.fit(X[inside], y[inside])
-        total[~inside] += tree.predict(X[~inside])
+        # X is in single precision and finite: what scikit-learn would check at length.
+        tree.fit(X[inside], y[inside], check_input=False)
+        total[~inside] += tree.tree_.predict(X[~inside])[:, 0]
         count += ~inside
         trees.append(tree.tree_)
     found = np.divide(total, count, out=np.full(len(y), np.nan), where=count > 0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import kstest, multivariate_normal, norm
 
@@ -107,6 +107,7 @@ def test_one_look_tells_what_the_single_questions_tell(case):
 def test_quantiles_hold_what_they_promise(case):
     model, X = case
     low, middle, high = model.quantiles(X, [0.05, 0.5, 0.95])
+    assert_array_equal(model.quantiles(X, [0.95], column=0)[0, :, 0], high[:, 0])
     seen = ~np.isnan(X)
     assert (low[seen] == X[seen]).all()
     assert (low <= middle).all()

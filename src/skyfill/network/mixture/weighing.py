@@ -52,10 +52,16 @@ def without_noisy(part: Sorted, parts: Parts) -> tuple[Sorted, Parts]:
     """Leave out cells that were seen with an error: keep gaps alone."""
     if part.cells is None:
         return part, parts
-    gap = np.isnan(part.Z[part.row_of, part.column_of])
-    windows = part.windows[gap] if len(part.windows) else part.windows
-    kept = part._replace(row_of=part.row_of[gap], column_of=part.column_of[gap], windows=windows)
-    return kept, parts._replace(mean=parts.mean[gap], sd=parts.sd[gap])
+    return keep_gaps(part, parts, np.isnan(part.Z[part.row_of, part.column_of]))
+
+
+def keep_gaps(
+    part: Sorted, parts: Parts, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> tuple[Sorted, Parts]:
+    """Keep what is said of some cells."""
+    windows = part.windows[kept] if len(part.windows) else part.windows
+    some = part._replace(row_of=part.row_of[kept], column_of=part.column_of[kept], windows=windows)
+    return some, parts._replace(mean=parts.mean[kept], sd=parts.sd[kept])
 
 
 def roll(cells: Cells, n_draws: int, rng: Generator) -> Dice:
