@@ -77,7 +77,8 @@ def corrected(name, P, shares, held_out, true, known):
 
 def ways(case, seed, options):
     """Name -> probabilities of the field's objects; and the classes."""
-    imputer = NetworkImputer(options.components, n_fits=options.fits, random_state=seed)
+    how = {"n_fits": options.fits, "refine": None, "random_state": seed}
+    imputer = NetworkImputer(options.components, **how)
     model = CatalogClassifier(imputer=imputer, random_state=seed)
     beside = {name: getattr(case.training, name) for name in ("lower", "upper", "errors")}
     scorer = model.fit(case.training.values, case.labels, **beside).scorer_

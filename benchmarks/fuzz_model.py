@@ -73,7 +73,7 @@ def write_originals(folder):
         model, _ = train(table, names, n_components=2, n_fits=2, **plan)
         paths.append(folder / f"{name}.skyfill")
         save_model(model, paths[-1])
-    small = CatalogClassifier(n_trees=6, imputer=NetworkImputer(2, n_fits=1))
+    small = CatalogClassifier(n_trees=6, imputer=NetworkImputer(2, n_fits=1, refine=None))
     model, _ = train_classifier(table, names, "kind", classifier=small, **plain)
     paths.append(folder / "classifier.skyfill")
     save_model(model, paths[-1])

@@ -115,7 +115,7 @@ def prepared(key, options, seed):
         n_trees=200,
         n_rounds=80,
         n_folds=3,
-        imputer=NetworkImputer(16, n_fits=4, gaps=options.gaps),
+        imputer=NetworkImputer(16, n_fits=4, gaps=options.gaps, refine=None),
         random_state=seed,
     )
     model.fit(hidden[:half], y[:half])

@@ -303,8 +303,8 @@ def rivals(mask):
 
 
 RIVALS = {
-    "network": network,
-    "refined": partial(network, refine="auto"),
+    "network": partial(network, refine=None),
+    "refined": network,
     "mean": MeanImputer,
     "paper": PaperNetwork,
     "mixture": GaussianMixtureImputer,
@@ -320,8 +320,8 @@ RIVALS = {
     "both": BothHalves,
 }
 TITLES = {
-    "network": "skyfill NetworkImputer",
-    "refined": "skyfill NetworkImputer, refined",
+    "network": "skyfill, mixtures alone",
+    "refined": "skyfill NetworkImputer",
     "mean": "column mean",
     "paper": "one network (the paper's)",
     "mixture": "independent mixtures",

@@ -87,7 +87,8 @@ def write_models(folder, trees, options):
         path = folder / f"{count}.skyfill"
         if path.exists():
             continue
-        imputer = NetworkImputer(options.components, n_fits=options.fits, random_state=0)
+        how = {"n_fits": options.fits, "refine": None, "random_state": 0}
+        imputer = NetworkImputer(options.components, **how)
         small = CatalogClassifier(
             "paper", n_trees=count, calibrate=False, imputer=imputer, random_state=0
         )

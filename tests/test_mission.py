@@ -100,7 +100,7 @@ def test_mission_9_the_error_at_four_rates_is_the_one_on_paper():
     """Two columns of correlation r: a hidden cell has its neighbor, so NRMSE is sqrt(1 - r^2)."""
     r, n = 0.8, 4000
     X = np.random.default_rng(0).multivariate_normal([18, 17], [[1, r], [r, 1]], n)
-    gaussian = {"n_components": 1, "margins": False, "n_fits": 1}
+    gaussian = {"n_components": 1, "margins": False, "n_fits": 1, "refine": None}
     methods = {"mean": MeanImputer, "network": lambda: NetworkImputer(**gaussian)}
     rates = [0.05, 0.1, 0.15, 0.2]
     found = compare_imputers(X, methods, rates=rates, repeats=3)

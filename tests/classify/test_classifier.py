@@ -16,7 +16,7 @@ QUICK = {"n_trees": 10, "n_rounds": 5, "n_folds": 2, "random_state": 0}
 
 
 def quick(method="forest", **options):
-    imputer = NetworkImputer(2, n_fits=1, shrinkage=5.0, max_iter=500)
+    imputer = NetworkImputer(2, n_fits=1, refine=None, shrinkage=5.0, max_iter=500)
     return CatalogClassifier(method, imputer=imputer, **{**QUICK, **options})
 
 
@@ -117,7 +117,7 @@ def test_rows_without_a_label_help_the_imputer_only():
     some = quick().fit(X, marked)
     assert some.classes_.tolist() == ["LPV", "QSO", "RRL"]
     assert len(some.out_of_fold_) == 100
-    alone = NetworkImputer(2, n_fits=1, shrinkage=5.0, max_iter=500)
+    alone = NetworkImputer(2, n_fits=1, refine=None, shrinkage=5.0, max_iter=500)
     alone.set_params(random_state=some.imputer_.random_state).fit(X)
     assert np.array_equal(alone.transform(X), some.imputer_.transform(X))
 

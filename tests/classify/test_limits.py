@@ -30,14 +30,14 @@ def stars(n=500, seed=0):
 @pytest.fixture(scope="module")
 def fitted():
     X, lower, y = stars()
-    imputer = NetworkImputer(2, n_fits=1, random_state=0)
+    imputer = NetworkImputer(2, n_fits=1, refine=None, random_state=0)
     small = CatalogClassifier("forest", n_trees=30, imputer=imputer, random_state=0)
     return small.fit(X, y, lower=lower)
 
 
 def test_limits_are_passed_to_the_imputer(fitted):
     X, lower, _ = stars()
-    alone = NetworkImputer(2, n_fits=1, random_state=0).fit(X, lower=lower)
+    alone = NetworkImputer(2, n_fits=1, refine=None, random_state=0).fit(X, lower=lower)
     assert_array_equal(fitted.imputer_.network_.fits[0].means, alone.network_.fits[0].means)
 
 

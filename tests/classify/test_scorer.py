@@ -156,7 +156,9 @@ def test_a_catalog_without_a_column_makes_its_gaps_uninformative():
     X, y = stars(400, rate=0.0)
     rng = np.random.default_rng(0)
     X[(y == "QSO") & (rng.random(400) < 0.9), 3] = np.nan
-    imputer = NetworkImputer(3, n_fits=1, gaps="informative", shrinkage=5.0, max_iter=500)
+    imputer = NetworkImputer(
+        3, n_fits=1, refine=None, gaps="informative", shrinkage=5.0, max_iter=500
+    )
     scorer = quick("forest").set_params(imputer=imputer).fit(X, y).scorer_
     row = np.array([[0.0, 0.0, 0.0, np.nan]])
     told, untold = (s.network.responsibilities(row) for s in (scorer, scorer.without([3])))

@@ -17,7 +17,7 @@ from skyfill.scale import apply_model, estimate_field_prior, open_source
 
 INFO = {name: ColumnInfo(unit="mag", role=Role.FEATURE) for name in ("V", "I", "K")}
 INFO |= {"class": ColumnInfo(role=Role.LABEL), "id": ColumnInfo(role=Role.IDENTIFIER)}
-OPTIONS = ("--components", 2, "--fits", 1, "--method", "forest", "--trees", 10)
+OPTIONS = ("--components", 2, "--fits", 1, "--refine", "off", "--method", "forest", "--trees", 10)
 
 
 def stars(n=300, seed=0):
@@ -60,14 +60,15 @@ def model(folder):
 
 
 def test_a_classifier_takes_as_many_fits_on_the_command_line_as_in_python(folder, tmp_path):
-    out, small = tmp_path / "m.skyfill", ("--components", 1, "--method", "forest", "--trees", 2)
-    run("train", folder / "train.parquet", "--label", "class", *small, "-o", out)
+    out, one = tmp_path / "m.skyfill", ("--components", 1, "--refine", "off")
+    run("train", folder / "train.parquet", "--label", "class", *one, "--method", "forest",
+        "--trees", 2, "-o", out)  # fmt: skip
     table = stars()
     fitted = CatalogClassifier("forest", n_trees=2).fit(
         table.select(["V", "I"]), table.column("class")
     )
     assert len(load_model(out).network.fits) == len(fitted.imputer_.network_.fits) == 3
-    run("train", folder / "train.parquet", "--components", 1, "-o", out)
+    run("train", folder / "train.parquet", *one, "-o", out)
     assert len(load_model(out).network.fits) == NetworkImputer().n_fits
 
 
@@ -259,7 +260,7 @@ def test_gaps_unlike_those_of_the_training_set_are_averaged_by_default(folder, t
     ],
 )
 def test_mistakes_in_training_are_named(folder, words, message):
-    said = run("train", folder / "train.parquet", *words, *OPTIONS[:4], "-o", folder / "x.skyfill")
+    said = run("train", folder / "train.parquet", *words, *OPTIONS[:6], "-o", folder / "x.skyfill")
     assert said.exit_code == 2
     assert message in " ".join(said.stderr.split())
     assert not (folder / "x.skyfill").exists()

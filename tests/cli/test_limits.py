@@ -11,7 +11,7 @@ from skyfill.cli import main
 from skyfill.model import load_model
 from tests.model.test_cells import survey
 
-QUICK = ("--features", "V,K", "--components", "1", "--fits", "1")
+QUICK = ("--features", "V,K", "--components", "1", "--fits", "1", "--refine", "off")
 
 
 def run(*words):

@@ -14,7 +14,8 @@ from skyfill.catalog import ColumnInfo, Role, Table, write_table
 from skyfill.cli import main
 
 KEPT = b"what was there before"
-QUICK = ["--components", "2", "--fits", "1", "--method", "forest", "--trees", "5"]
+FITS = ["--components", "2", "--fits", "1", "--refine", "off"]
+QUICK = [*FITS, "--method", "forest", "--trees", "5"]
 
 
 def stars(n=240, seed=0):
@@ -57,7 +58,7 @@ def made(tmp_path_factory):
     values = {"mag": np.sin(np.arange(40.0)), "err": np.full(40, 0.1)}
     write_table(Table.from_columns({**epochs, **values}), at("curves.csv"))
     done("train", at("stars.parquet"), "--label", "class", *QUICK, "-o", at("good.skyfill"))
-    done("train", at("stars.parquet"), *QUICK[:4], "-o", at("plain.skyfill"))
+    done("train", at("stars.parquet"), *FITS, "-o", at("plain.skyfill"))
     write_table(table.drop(["class"]), at("field.parquet"))
     done("classify", at("good.skyfill"), at("field.parquet"), "-o", at("results.parquet"))
     whole = at("good.skyfill").read_bytes()
@@ -109,7 +110,7 @@ MODELS = {
 WRITERS = {
     "match": "match stars.parquet nir.fits -o {}",
     "features": "features curves.csv --set mean,sigma -o {}",
-    "train": f"train stars.parquet {' '.join(QUICK[:4])} -o {{}}",
+    "train": f"train stars.parquet {' '.join(FITS)} -o {{}}",
     "impute": "impute good.skyfill stars.parquet -o {}",
     "classify": "classify good.skyfill field.parquet -o {}",
     "candidates": "candidates results.parquet --class RRL -o {}",

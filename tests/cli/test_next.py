@@ -36,7 +36,11 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("next")
     table = kinds(300, 0)
     small = CatalogClassifier(
-        "forest", n_trees=30, n_folds=2, imputer=NetworkImputer(3, n_fits=1), random_state=0
+        "forest",
+        n_trees=30,
+        n_folds=2,
+        imputer=NetworkImputer(3, n_fits=1, refine=None),
+        random_state=0,
     )
     model, _ = train_classifier(table, NAMES, "class", classifier=small)
     save_model(model, folder / "m.skyfill")

@@ -1,4 +1,4 @@
-"""`skyfill train --refine`: forests in the model file, used wherever gaps are filled."""
+"""`skyfill train` and its --refine: forests in the model file, used wherever gaps are filled."""
 
 import json
 import pickle
@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skyfill.catalog import Table, read_table, write_table
+from skyfill.classify import CatalogClassifier
 from skyfill.cli import main
-from skyfill.impute import NetworkImputer
+from skyfill.evaluate.methods import IMPUTERS
 from skyfill.model import load_model, save_model
 from skyfill.report.page import Report, export_report
 
@@ -32,8 +33,7 @@ def folder(tmp_path_factory):
     X = np.where(rng.random(X.shape) < 0.12, np.nan, X)
     columns = dict(zip(NAMES, X.T, strict=True)) | {"kind": ["a", "b"] * 200}
     write_table(Table.from_columns(columns), folder / "stars.parquet")
-    said = run("train", folder / "stars.parquet", *QUICK, "--refine", "trees", "--json", "-o",
-               folder / "m.skyfill")  # fmt: skip
+    said = run("train", folder / "stars.parquet", *QUICK, "--json", "-o", folder / "m.skyfill")
     assert said.exit_code == 0, said.output
     (folder / "said.json").write_text(said.stdout)
     return folder
@@ -93,18 +93,17 @@ def test_the_file_keeps_the_forests(folder, tmp_path):
 
 def test_out_of_core_the_forests_are_learned_from_the_sample(folder, tmp_path):
     out = tmp_path / "large.skyfill"
-    said = run("train", folder / "stars.parquet", *QUICK, "--refine", "trees", "--out-of-core",
-               "-o", out)  # fmt: skip
+    said = run("train", folder / "stars.parquet", *QUICK, "--out-of-core", "-o", out)
     assert said.exit_code == 0, said.output
     assert "forests for" in said.stderr
     # All rows are the sample here.
     assert load_model(out).identifier == load_model(folder / "m.skyfill").identifier
 
 
-def test_a_classifier_may_have_forests_for_gaps(folder, tmp_path):
+def test_a_classifier_has_forests_for_gaps(folder, tmp_path):
     out = tmp_path / "classes.skyfill"
-    said = run("train", folder / "stars.parquet", *QUICK, "--label", "kind", "--refine", "trees",
-               "--method", "forest", "--trees", "5", "-o", out)  # fmt: skip
+    said = run("train", folder / "stars.parquet", *QUICK, "--label", "kind", "--method",
+               "forest", "--trees", "5", "-o", out)  # fmt: skip
     assert said.exit_code == 0, said.output
     model = load_model(out)
     assert model.refinement is not None
@@ -118,11 +117,10 @@ def test_the_page_says_that_it_computes_without_forests(folder):
     assert "forests" not in export_report(Report(plain))["summary"]
 
 
-def test_evaluate_knows_the_refined_method(folder):
-    said = run("evaluate", folder / "stars.parquet", "--features", ",".join(NAMES), "--methods",
-               "skyfill-refined", "--rates", "20", "--repeats", "1", "--json")  # fmt: skip
-    assert said.exit_code == 0, said.output
-    assert "skyfill-refined" in said.stdout
+def test_evaluate_knows_skyfill_with_and_without_forests():
+    found = {name: make().refine for name, make in IMPUTERS.items() if name.startswith("skyfill")}
+    both = {"skyfill": "auto", "skyfill-refined": "auto"}
+    assert found == both | {"skyfill-unrefined": None, "skyfill-quick": None}
 
 
 def test_one_network_has_no_forests(folder, tmp_path):
@@ -133,5 +131,17 @@ def test_one_network_has_no_forests(folder, tmp_path):
     assert not (tmp_path / "no.skyfill").exists()
 
 
-def test_without_being_asked_nothing_is_refined():
-    assert NetworkImputer().refine is None
+def test_off_leaves_the_mixtures_alone(folder, tmp_path):
+    out, before = tmp_path / "off.skyfill", load_model(folder / "m.skyfill")
+    said = run("train", folder / "stars.parquet", *QUICK, "--refine", "off", "-o", out)
+    assert said.exit_code == 0, said.output
+    model = load_model(out)
+    assert model.refinement is None
+    assert_array_equal(model.network.fits[0].means, before.network.fits[0].means)
+
+
+def test_classes_are_learned_without_forests_unless_the_imputer_has_them(folder):
+    table = read_table(folder / "stars.parquet")
+    X, y = table.numbers(*NAMES)[:250], table.column("kind").to_pylist()[:250]
+    fitted = CatalogClassifier("forest", n_trees=2, calibrate=False, random_state=0).fit(X, y)
+    assert fitted.imputer_.refinement_ is None

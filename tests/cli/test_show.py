@@ -45,7 +45,7 @@ def plain(table, tmp_path_factory):
 @pytest.fixture(scope="module")
 def classifier(table, tmp_path_factory):
     path = tmp_path_factory.mktemp("show") / "classifier.skyfill"
-    imputer = NetworkImputer(1, n_fits=1, gaps="informative")
+    imputer = NetworkImputer(1, n_fits=1, refine=None, gaps="informative")
     quick = CatalogClassifier("forest", imputer=imputer, n_trees=5, random_state=0)
     model, _ = train_classifier(table, ["V", "K"], "kind", classifier=quick)
     save_model(model, path)

@@ -12,7 +12,7 @@ from skyfill.cli import main, terminal, train_large
 from skyfill.model import load_model
 from skyfill.scale.train_disk import SAMPLE_ROWS
 
-QUICK = ["--components", "1", "--fits", "1"]
+QUICK = ["--components", "1", "--fits", "1", "--refine", "off"]
 
 
 def run(*words):

@@ -13,7 +13,7 @@ from skyfill.cli import main
 from skyfill.errors import CatalogError
 from skyfill.model import fill_table, load_model, save_model
 
-QUICK = ("--components", "1", "--fits", "1")
+QUICK = ("--components", "1", "--fits", "1", "--refine", "off")
 
 
 def run(*words, code=0):

@@ -83,7 +83,9 @@ def test_blanks_around_a_label_make_no_class_of_their_own(stars):
     padded = [f"{label} " if i % 2 else str(label) for i, label in enumerate(y)]
     names = ["a", "b", "c"]
     table = Table.from_columns({**dict(zip(names, X.T, strict=True)), "class": padded})
-    small = CatalogClassifier("forest", n_trees=3, n_folds=2, imputer=NetworkImputer(1, n_fits=1))
+    small = CatalogClassifier(
+        "forest", n_trees=3, n_folds=2, imputer=NetworkImputer(1, n_fits=1, refine=None)
+    )
     model, _ = train_classifier(table, names, "class", classifier=small)
     found = cross_validate(X, padded, {"bayes": bayes}, folds=3)
     fitted = small.fit(X, padded)
@@ -284,8 +286,8 @@ def test_every_method_classifies_objects_with_gaps(name, stars):
     known = model.get_params()
     model.set_params(**{key: value for key, value in small.items() if key in known})
     if name == "skyfill":
-        model.set_params(imputer=NetworkImputer(2, n_fits=1), n_folds=2)
-    if name == "skyfill-refined":
+        model.set_params(imputer=NetworkImputer(2, n_fits=1, refine=None), n_folds=2)
+    if name in ("skyfill-refined", "skyfill-unrefined"):
         model.set_params(imputer__n_components=2, imputer__n_fits=1)
     p = model.fit(X, y).predict_proba(X)
     assert (p.shape, np.isfinite(p).all()) == ((210, 3), True)

@@ -253,7 +253,7 @@ def test_methods_that_can_use_limits_are_given_those_of_faint_values():
     rng = np.random.default_rng(0)
     v = rng.normal(18, 1, 600)
     X = np.column_stack([v, v - 1 + rng.normal(0, 0.1, 600)])
-    one = partial(NetworkImputer, 1, n_fits=1, margins=False)
+    one = partial(NetworkImputer, 1, n_fits=1, margins=False, refine=None)
     methods = {"mean": MeanImputer, "network": one}
     faint = partial(hide_faint, columns=[1])
     found = compare_imputers(X, methods, rates=[0.4], mask=faint, repeats=1)

@@ -1,12 +1,14 @@
 """Forests that correct mixtures: what they gain, and what they must not touch."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skyfill.impute import NetworkImputer
 from skyfill.impute.pulls import NONE, Rule
-from skyfill.impute.refinement import Refinement, ratio, trust
+from skyfill.impute.refinement import RefinedNetwork, Refinement, ratio, trust
 from skyfill.impute.refining import hide_column
 from skyfill.impute.regression_trees import RegressionTrees, flatten_trees, join_trees
 from skyfill.network import Cells
@@ -188,6 +190,17 @@ def test_trust_and_ratio():
     assert_allclose(ratio(np.array([3.0]), NONE), [1.0])
 
 
+def test_a_forest_is_followed_within_its_reach_only(fitted):
+    new, (network, found) = rule_table(seed=3)[1], (fitted[1].network_, fitted[1].refinement_)
+    i, lost, old = found.columns.tolist().index(2), np.isnan(new[:, 2]), network.posterior(new).mean
+    reach = found.reach.copy()
+    reach[0, i] = np.median(old[lost, 2])
+    now = RefinedNetwork(network, replace(found, reach=reach)).posterior(new).mean
+    below = lost & (old[:, 2] < reach[0, i])
+    assert_array_equal(now[below, 2], old[below, 2])
+    assert (now[lost & ~below, 2] != old[lost & ~below, 2]).mean() > 0.8
+
+
 def test_arrays_make_the_same_refinement(fitted):
     found = fitted[1].refinement_
     again = Refinement.from_arrays(found.arrays(), 4)
@@ -206,6 +219,7 @@ def test_arrays_make_the_same_refinement(fitted):
         ("mean", lambda a: a + 2, "between 0 and 1"),
         ("shape", lambda a: a * [[1], [1], [-1]], "scales must be positive"),
         ("center", lambda a: a[:1], "wrong type or shape"),
+        ("reach", lambda a: a[:1], "wrong type or shape"),
         ("trees.right", lambda a: a * 0, "follow its parent"),
         ("trees.starts", lambda a: a[[0, -1]], "as many trees"),
     ],

@@ -80,7 +80,8 @@ def test_columns_in_another_order_unit_or_absent_are_understood(star_model):
 
 def test_a_column_with_the_name_of_a_result_is_never_replaced(star_model):
     names = ["RRL" if v < 18 else "QSO" for v in explained_table().numbers("V")[:, 0]]
-    small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1))
+    imputer = NetworkImputer(1, n_fits=1, refine=None)
+    small = CatalogClassifier("forest", n_trees=5, imputer=imputer)
     table = explained_table().with_column("class", names).with_meta(citation="Jones 2017")
     classifier, _ = train_classifier(table, ["V", "I"], "class", classifier=small)
     with pytest.raises(CatalogError, match=r"column 'class' has the name of a result.*--prefix"):

@@ -165,7 +165,7 @@ def labelled(n=200):
 
 
 def classifier(method="both"):
-    imputer = NetworkImputer(2, n_fits=2, gaps="informative", shrinkage=5.0)
+    imputer = NetworkImputer(2, n_fits=2, refine=None, gaps="informative", shrinkage=5.0)
     return CatalogClassifier(
         method, n_trees=4, n_rounds=2, n_folds=2, imputer=imputer, random_state=0
     )

@@ -32,7 +32,7 @@ def model():
     columns = {"V": v, "I": i, "class": np.where(red, "red", "blue")}
     table = Table.from_columns(columns, info=INFO)
     small = CatalogClassifier(
-        "forest", n_trees=20, imputer=NetworkImputer(2, n_fits=1), random_state=0
+        "forest", n_trees=20, imputer=NetworkImputer(2, n_fits=1, refine=None), random_state=0
     )
     return train_classifier(table, ["V", "I"], "class", classifier=small)[0]
 

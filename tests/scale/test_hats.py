@@ -360,7 +360,7 @@ def test_a_hats_catalog_is_read_like_files_and_folders(model_path, catalog, tmp_
 def test_a_classified_hats_catalog_keeps_a_column_whose_name_is_needed(tmp_path):
     names = ["RRL" if v < 18 else "QSO" for v in make_table(300).numbers("V")[:, 0]]
     table = make_table(300).with_column("class", names)
-    small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1))
+    small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1, refine=None))
     model, _ = train_classifier(table, ["V", "I"], "class", classifier=small)
     save_model(model, tmp_path / "c.skyfill")
     write_hats(table, tmp_path / "in", partition_rows=100)

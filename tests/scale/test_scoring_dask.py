@@ -170,7 +170,7 @@ def test_one_long_file_is_cut_into_parts_with_the_draws_of_one_machine(
 
 def test_a_catalog_classified_on_the_cluster_is_that_of_one_machine(workers, files, tmp_path):
     names = ["RRL" if v < 18 else "QSO" for v in make_table(300).numbers("V")[:, 0]]
-    small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1))
+    small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1, refine=None))
     table = make_table(300).with_column("kind", names)
     model, _ = train_classifier(table, ["V", "I"], "kind", classifier=small)
     save_model(model, tmp_path / "c.skyfill")

@@ -129,7 +129,7 @@ def test_the_command_learns_on_a_cluster_what_python_learns(client, files, tmp_p
     options = {"n_components": 1, "n_fits": 2, "rng": 4}
     told = []
     learned = train_on_dask([folder], ["V", "I"], steps=Steps(told.append), **options)
-    words = ("--components", "1", "--fits", "2", "--seed", "4", "--scheduler")
+    words = ("--components", "1", "--fits", "2", "--refine", "off", "--seed", "4", "--scheduler")
     said = CliRunner().invoke(
         main, ["train", str(folder), *words, client.scheduler.address, "-o", str(out)]
     )

@@ -15,7 +15,7 @@ from skyfill.scale import Steps
 from skyfill.scale.job_folder import folder_of
 from skyfill.scale.train_disk import expect_columns, train_file
 
-WORDS = ["--out-of-core", "--components", "2", "--fits", "2"]
+WORDS = ["--out-of-core", "--components", "2", "--fits", "2", "--refine", "off"]
 
 
 class KilledError(BaseException):

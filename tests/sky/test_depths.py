@@ -119,7 +119,8 @@ def test_train_and_impute_use_the_depths_that_match_writes(sky, tmp_path):
         "base: position ra, dec (no unit: degrees)",
         "nir: position ra, dec (no unit: degrees)",
     ]
-    words = ("--features", "G,J_nir", "--components", "1", "--fits", "1", "--json")
+    words = ("--features", "G,J_nir", "--components", "1", "--fits", "1", "--refine", "off",
+             "--json")  # fmt: skip
     done = run("train", out, *words, "-o", tmp_path / "m.skyfill")
     lost = np.isnan(read_table(out).numbers("J_nir")[:, 0])
     assert json.loads(done.stdout)["cells"]["limited"] == lost.sum()

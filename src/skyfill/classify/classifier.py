@@ -77,9 +77,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_folds : int
         Folds of the calibration.
     imputer : NetworkImputer, optional
-        How to learn the features; by default ``NetworkImputer(n_fits=3, gaps="auto")``: more fits
-        take longer for every row and hardly improve the classes. For "paper",
-        ``OneNetworkImputer()``.
+        How to learn the features; by default ``NetworkImputer(n_fits=3, gaps="auto",
+        refine=None)``: more fits take longer for every row and hardly improve the classes, which
+        do not use its forests. For "paper", ``OneNetworkImputer()``.
     random_state : int, RandomState or None
 
     Attributes
@@ -269,8 +269,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_imputer(self, X: Any, rng: np.random.Generator, **known: Any) -> NetworkImputer:
         paper = self.method == "paper"
-        default = OneNetworkImputer() if paper else NetworkImputer(n_fits=3, gaps="auto")
-        imputer = default if self.imputer is None else clone(self.imputer)
+        mixtures = NetworkImputer(n_fits=3, gaps="auto", refine=None)
+        usual = OneNetworkImputer() if paper else mixtures
+        imputer = usual if self.imputer is None else clone(self.imputer)
         if imputer.random_state is None:
             imputer.set_params(random_state=int(rng.integers(2**31)))
         imputer.fit(X, **known)

@@ -228,7 +228,7 @@ def _match(what: str, folder: Path, *more: str) -> DemoStep:
 def _train(table: Path, model: Path, seed: int) -> DemoStep:
     what = ("--label", LABEL, "--features", feature_names())
     small = ("--components", "6", "--fits", "1", "--method", "forest", "--trees", "60")
-    how = ("--gaps", "informative", *small)
+    how = ("--gaps", "informative", "--refine", "off", *small)
     line = ("train", str(table), *what, *how, "--seed", str(seed), "-o", str(model))
     return DemoStep("train a model that fills gaps and classifies", line)
 

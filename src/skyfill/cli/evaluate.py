@@ -62,8 +62,9 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
     "--methods",
     metavar="NAME,...",
     help="Methods to compare: mean, mixture, knn, missforest, paper, paper-bic, skyfill, "
-    "skyfill-quick, skyfill-refined (with --label a forest on what it fills); with --label also "
-    "nan-forest, nan-boosting.",
+    "skyfill-quick, skyfill-refined, skyfill-unrefined (with and without forests that correct the "
+    "mixtures; with --label a forest on what they fill); with --label also nan-forest, "
+    "nan-boosting.",
 )
 @shared.choice(
     "--mask",

@@ -33,9 +33,10 @@ FILLING = {
     "missforest": 5.0,
     "paper": 4.0,
     "paper-bic": 0.2,
-    "skyfill": 2.3,
+    "skyfill": 6.0,
     "skyfill-quick": 1.2,
-    "skyfill-refined": 10.0,
+    "skyfill-refined": 6.0,
+    "skyfill-unrefined": 2.3,
 }
 CLASSIFYING = {
     "mean": 0.6,
@@ -48,7 +49,8 @@ CLASSIFYING = {
     "paper-bic": 0.9,
     "skyfill": 7.7,
     "skyfill-quick": 2.0,
-    "skyfill-refined": 10.6,
+    "skyfill-refined": 6.6,
+    "skyfill-unrefined": 2.9,
 }
 
 

@@ -94,7 +94,7 @@ def _filled(imputer: Factory) -> FilledClassifier:
 
 
 # A small mixture for a first look.
-_QUICK = partial(NetworkImputer, 6, n_fits=1, tol=1e-3)
+_QUICK = partial(NetworkImputer, 6, n_fits=1, refine=None, tol=1e-3)
 # Name -> what makes a new imputer.
 IMPUTERS: dict[str, Factory] = {
     "mean": MeanImputer,
@@ -104,7 +104,9 @@ IMPUTERS: dict[str, Factory] = {
     "paper": OneNetworkImputer,
     "paper-bic": partial(OneNetworkImputer, "bic"),
     "skyfill": NetworkImputer,
-    "skyfill-refined": partial(NetworkImputer, refine="auto"),
+    # What "skyfill" was before forests were its default, and what they were called then.
+    "skyfill-unrefined": partial(NetworkImputer, refine=None),
+    "skyfill-refined": NetworkImputer,
     "skyfill-quick": _QUICK,
 }
 # Name -> what makes a new classifier: a forest on filled values, trees that handle gaps themselves,
@@ -114,6 +116,7 @@ CLASSIFIERS: dict[str, Factory] = {
     "mixture": partial(_filled, partial(GaussianMixtureImputer, "sample")),
     "knn": partial(_filled, IMPUTERS["knn"]),
     "missforest": partial(_filled, IMPUTERS["missforest"]),
+    "skyfill-unrefined": partial(_filled, IMPUTERS["skyfill-unrefined"]),
     "skyfill-refined": partial(_filled, IMPUTERS["skyfill-refined"]),
     "nan-forest": _forest,
     "nan-boosting": _boosting,

@@ -40,11 +40,12 @@ class NetworkImputer(DistributionImputer):
         Map columns to normal scores first.
     n_fits : int
         Number of fits to average.
-    refine : {"auto", "trees"}, optional
+    refine : {"auto", "trees", None}
         Let forests correct the mixtures: each column is predicted from the others, as the mixtures
         fill them, on cells that are hidden for this. "auto" follows a forest where the error of
-        cells that it did not see falls by one percent at least, "trees" wherever it falls. Gaps
-        with limits, columns with errors and tables of fewer than 200 rows are left to the mixtures.
+        cells that it did not see falls by one percent at least, "trees" wherever it falls; with
+        None there are only mixtures. Gaps with limits, columns with errors and tables of fewer than
+        200 rows are left to the mixtures.
     tol, max_iter : float, int
         EM stops when a step gains less than `tol` per row.
     random_state : int, RandomState or None
@@ -86,7 +87,7 @@ class NetworkImputer(DistributionImputer):
         gaps: str = "ignorable",
         margins: bool = True,
         n_fits: int = 8,
-        refine: str | None = None,
+        refine: str | None = "auto",
         tol: float = 5e-4,
         max_iter: int = 300,
         random_state: Any = None,

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 # Names of the arrays of a refinement; those of its trees start with TREES.
 NUMBERS, PULLS, TREES = ("columns", "center", "unit", "levels"), ("mean", "shape"), "trees."
+REACH = "reach"
 MAX_SCALE = 10.0
 
 
@@ -80,6 +81,9 @@ class Refinement:
         Calibration of the refined columns: as ``MixtureNetwork.calibration``.
     trees : RegressionTrees
         The same number for each column, in the order of `columns`.
+    reach : array of shape (2, c), optional
+        Means of the mixtures from and up to which the forests are followed: they cannot
+        extrapolate. None, as in older models: everywhere.
     """
 
     columns: NDArray[np.int64]
@@ -89,6 +93,7 @@ class Refinement:
     shape: Pull
     levels: Array
     trees: RegressionTrees
+    reach: Array | None = None
 
     @property
     def n_trees(self) -> int:
@@ -100,7 +105,7 @@ class Refinement:
         own = {name: getattr(self, name) for name in NUMBERS}
         pulls = {name: np.stack(getattr(self, name)) for name in PULLS}
         trees = {TREES + name: array for name, array in self.trees._asdict().items()}
-        return own | pulls | trees
+        return own | pulls | trees | ({} if self.reach is None else {REACH: self.reach})
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_columns: int) -> Refinement:
@@ -115,6 +120,7 @@ class Refinement:
         if not (np.diff(columns) > 0).all() or columns[0] < 0 or columns[-1] >= n_columns:
             raise ValueError("the refined columns must be columns of the table, and rise")
         shapes = {"center": (n,), "unit": (n,)} | dict.fromkeys(PULLS, (len(Pull._fields), n))
+        shapes |= {REACH: (2, n)} if REACH in arrays else {}
         for name in ("levels", *shapes):
             array = arrays[name]
             if array.dtype != np.float64 or array.shape != shapes.get(name, array.shape):
@@ -128,7 +134,13 @@ class Refinement:
             raise ValueError("units must be positive, and each refined column needs as many trees")
         trees.check(n_columns + 1)
         columns, center, unit, levels = (arrays[name] for name in NUMBERS)
-        return cls(columns, center, unit, mean, shape, levels, trees)
+        return cls(columns, center, unit, mean, shape, levels, trees, arrays.get(REACH))
+
+    def reaches(self, i: int, mean: Array) -> NDArray[np.bool_]:
+        """Whether the forest of the i-th refined column knows cells with such means."""
+        if self.reach is None:
+            return np.ones(mean.shape, bool)
+        return np.asarray((mean >= self.reach[0, i]) & (mean <= self.reach[1, i]))
 
     def predict(self, i: int, scores: Array, spread: Array) -> Array:
         """Give what the forest of the i-th refined column says of its cell in some rows."""
@@ -225,7 +237,7 @@ class RefinedNetwork:
 
         def work(i: int) -> None:
             j = int(refinement.columns[i])
-            places = np.flatnonzero(wanted[:, j])
+            places = np.flatnonzero(wanted[:, j] & refinement.reaches(i, post.mean[:, j]))
             for part in chunks(len(places)):
                 rows = places[part]
                 spread = post.sd[rows, j] / refinement.unit[i]

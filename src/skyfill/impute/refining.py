@@ -34,6 +34,9 @@ MOST_ROWS, LEAST_ROWS, MOST_CELLS, LEAST_CELLS = 6000, 200, 200_000, 100
 ALONE, LEAST_DONORS = 0.5, 20
 # Trees of a column, share of the rows that each sees, and cells of a leaf.
 TREES, BAG, LEAST_IN_LEAF = 50, 0.67, 3
+# Share of the cells at either end of a column that its forest is not asked about: more extreme ones
+# may follow, and it cannot extrapolate.
+EDGE = 0.005
 # Levels of the quantiles that forests are judged by.
 LEVELS = STEPS[2:-2:2]
 # When a forest is followed: where held-out cells gain clearly, or at all.
@@ -171,6 +174,7 @@ class Column(NamedTuple):
     shape: tuple[float, float, float]
     levels: Array
     trees: RegressionTrees
+    reach: Array
 
 
 def _refine_column(
@@ -186,7 +190,8 @@ def _refine_column(
     target = (true - center) / unit
     spent(forest_cost(len(true), TREES))
     trees, found = _grow(view_of(views.scores, spread), target, views.row, rng)
-    ok = ~np.isnan(found)
+    reach = np.quantile(mean, [EDGE, 1 - EDGE])
+    ok = ~np.isnan(found) & (mean >= reach[0]) & (mean <= reach[1])
     held = Held(target[ok], (mean[ok] - center) / unit, spread[ok], found[ok])
     move = margin.to_normal(center + unit * found[ok]) - margin.to_normal(mean[ok])
     mine = views.quantiles[:, ok]
@@ -195,7 +200,7 @@ def _refine_column(
     pulls = held.pull_mean(rule), shapes.pull(rule)
     if not max(pull[0] for pull in pulls) > 0:
         return None
-    return Column(j, center, unit, *pulls, shapes.levels(pulls[1], rng), trees)
+    return Column(j, center, unit, *pulls, shapes.levels(pulls[1], rng), trees, reach)
 
 
 def _size(values: Array) -> float:
@@ -239,4 +244,5 @@ def _collect(columns: list[Column], network: MixtureNetwork) -> Refinement:
         Pull(*np.array([column.shape for column in columns]).T),
         levels,
         join_trees([column.trees for column in columns]),
+        np.stack([column.reach for column in columns], axis=1),
     )
