@@ -35,6 +35,8 @@ from skyfill.sky import (
 )
 
 FALSE_RATE = 0.05
+# Fields of the part `reliability`: nothing was chosen on them.
+FIRST_SEED = 5000
 BANDS = {"optical": ("B", "V", "R", "I"), "infrared": ("K", "m36", "m45"), "sharp": ("V", "I", "K")}
 BASE_BANDS = {"xray": ("log_flux", "hardness"), "crowded": ("V", "R")}
 
@@ -77,13 +79,14 @@ def true_rows(field, names):
     return np.stack([field.truth.numbers(f"row_{n}")[:, 0].astype(int) for n in names], axis=1)
 
 
-def skyfill_runs(field, kind, names, beam=0.0):
+def skyfill_runs(field, kind, names, beam=0.0, *, with_base=True):
     label = "+".join(names) + (f" (beam {beam:g} arcsec)" if beam else "")
     ways = {
         f"skyfill, {label}, position": None,
         f"skyfill, {label}, mixtures": (),
-        f"skyfill, {label}, mixtures with the base's columns": BASE_BANDS[kind],
     }
+    if with_base:
+        ways[f"skyfill, {label}, mixtures with the base's columns"] = BASE_BANDS[kind]
     out = {}
     for name, bands in ways.items():
         found = skyfill_run(field, names, beam, bands)
@@ -190,14 +193,13 @@ def measure_reliability(n_sources, seeds):
     for kind, names, beam in (
         ("xray", ("optical",), 0.0),
         ("xray", ("optical", "infrared"), 0.0),
-        ("crowded", ("sharp",), 0.0),
         ("crowded", ("sharp",), 2.0),
     ):
         found = {}
         for seed in range(seeds):
             make = simulate_xray_field if kind == "xray" else simulate_crowded_field
-            field = make(n_sources if kind == "xray" else 5 * n_sources, seed=2000 + seed)
-            runs, truth = skyfill_runs(field, kind, names, beam)
+            field = make(n_sources if kind == "xray" else 5 * n_sources, seed=FIRST_SEED + seed)
+            runs, truth = skyfill_runs(field, kind, names, beam, with_base=False)
             for name, (chosen, score, p_any) in runs.items():
                 right = (chosen == truth[:, 0]) & (truth[:, 0] >= 0)
                 part = right, score, p_any, (truth >= 0).any(axis=1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skyfill.classify.ratio_curve import Curve
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
 from skyfill.network.cells import as_cells
 from skyfill.sky.associations import Associations
@@ -181,27 +182,41 @@ class LearnedRatio:
     like_mine : array of shape (2**k,)
         Share of the field sources that look like counterparts, by the set of surveys that sees
         them.
+    curves : tuple of Curve or None
+        Calibration of the raw log ratio for each set of surveys; where there is none, the two
+        shares above bound it.
     """
 
     mine: tuple[Density, ...]
     theirs: Density
     strange: float
     like_mine: Array
+    curves: tuple[Curve | None, ...] = ()
 
     def of_cells(self, parts: Rows, cells: Cells, rows: Rows) -> Array:
         """Log ratio of associations with these magnitudes and rows."""
-        raw = log_ratio(self.mine, self.theirs, parts, cells, rows)
-        return bounded(raw, self.strange, self.like_mine[patterns_of(rows)])
+        raw, sets = log_ratio(self.mine, self.theirs, parts, cells, rows), patterns_of(rows)
+        out = bounded(raw, self.strange, self.like_mine[sets])
+        for k, curve in enumerate(self.curves):
+            if curve is not None:
+                out[sets == k] = curve(raw[sets == k])
+        return out
 
     def of(self, magnitudes: Magnitudes, found: Associations) -> Array:
         """Log ratio of all associations; 0 for "none" and for those far too unlikely."""
-        asked = _asked(found)
-        who, which = found.base[asked], found.rows[asked]
-        out = np.zeros(len(found))
-        if len(asked):
-            cells = magnitudes.of_sets(who, which)
-            out[asked] = self.of_cells(magnitudes.parts[who], cells, which)
-        return out
+        return of_associations(self.of_cells, magnitudes, found)
+
+
+def of_associations(
+    judge: Callable[[Rows, Cells, Rows], Array], magnitudes: Magnitudes, found: Associations
+) -> Array:
+    """Judge parts, cells and rows of all associations but "none" and those far too unlikely: 0."""
+    asked = _asked(found)
+    who, which = found.base[asked], found.rows[asked]
+    out = np.zeros(len(found))
+    if len(asked):
+        out[asked] = judge(magnitudes.parts[who], magnitudes.of_sets(who, which), which)
+    return out
 
 
 def log_ratio(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +19,9 @@ from skyfill.classify.photometric_ratio import (
     Magnitudes,
     Rows,
     log_ratio,
+    of_associations,
 )
+from skyfill.classify.ratio_curve import fit_curves
 from skyfill.errors import DataError
 from skyfill.network import Cells
 from skyfill.sky.associations import Associations
@@ -59,13 +63,14 @@ class MixturePhotometry:
     field_rows: Rows
     known: Array | None = None
     seed: int = 0
-    _cache: dict[str, Density] = field(default_factory=dict, repr=False)
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def learn(self, found: Associations, p: Array) -> BoundRatio:
         """Learn both mixtures from associations of these probabilities.
 
         Counterparts are drawn from the probabilities, one association for each object; in the
-        first round only those that are secure by position.
+        first round only those that are secure by position. The ratio is then calibrated by field
+        sources and by the probabilities of the first round, which know positions alone.
         """
         magnitudes = self.magnitudes
         if self.known is not None:
@@ -80,7 +85,13 @@ class MixturePhotometry:
         cells = magnitudes.of_sets(objects, rows)
         others = [np.flatnonzero(parts % FOLDS != k) for k in range(FOLDS)]
         mine = [Density.learn(cells.take(o), rows[o], self.seed + k) for k, o in enumerate(others)]
-        return self._ratio(magnitudes, mine, (parts, cells, rows))
+        ratio, sources = self._ratio(magnitudes, mine, (parts, cells, rows))
+        # Positions alone do not know the magnitudes that they calibrate.
+        by_position = self._cache.setdefault("by position", p)
+        judge = partial(log_ratio, ratio.mine, ratio.theirs)
+        raw = of_associations(judge, magnitudes, found)
+        curves = fit_curves(found, by_position, raw, sources)
+        return BoundRatio(replace(ratio, curves=curves), magnitudes)
 
     def _learn_known(self, magnitudes: Magnitudes, known: Array) -> BoundRatio:
         """Learn from known counterparts: all objects share one mixture."""
@@ -89,42 +100,36 @@ class MixturePhotometry:
         seen = np.stack([np.isfinite(part).any(axis=1) for part in parts], axis=1)
         rows, cells = np.where(seen, 0, -1), Cells(known)
         nobody = np.zeros(len(known), dtype=np.int64)
-        return self._ratio(
-            magnitudes, [Density.learn(cells, rows, self.seed)], (nobody, cells, rows)
-        )
+        mine = [Density.learn(cells, rows, self.seed)]
+        return BoundRatio(self._ratio(magnitudes, mine, (nobody, cells, rows))[0], magnitudes)
 
     def _ratio(
         self,
         magnitudes: Magnitudes,
         mine: Sequence[Density],
         learned: tuple[Rows, Cells, Rows],
-    ) -> BoundRatio:
-        """Return the ratio of any associations; the mixtures were learned from `learned`."""
+    ) -> tuple[LearnedRatio, tuple[Array, Rows]]:
+        """Ratio of any associations, and that of field sources; `learned` gave the mixtures."""
         theirs, (parts, cells, rows) = self._field(magnitudes), learned
         strange = max(_fit_strange(log_ratio(mine, theirs, parts, cells, rows)), LEAST_STRANGE)
-        like_mine = self._judge_field(magnitudes, mine, theirs)
-        return BoundRatio(LearnedRatio(tuple(mine), theirs, strange, like_mine), magnitudes)
+        sources = self._judge_field(magnitudes, mine, theirs)
+        like_mine = _like_mine(*sources, rows.shape[1])
+        return LearnedRatio(tuple(mine), theirs, strange, like_mine), sources
 
     def _judge_field(
         self, magnitudes: Magnitudes, mine: Sequence[Density], theirs: Density
-    ) -> Array:
-        """Share of field sources that look like counterparts, for each set of surveys.
+    ) -> tuple[Array, Rows]:
+        """Raw log ratios of field sources, and the set of surveys that sees each of them.
 
         They are sources that the mixture was not learned from, where there are enough, each taken
-        for the counterpart of a random object. With the most likely share, the mean ratio of
-        densities over the field is one, as it must be.
+        for the counterpart of a random object.
         """
         rng, n = np.random.default_rng(self.seed), len(self.field_rows)
         order = rng.permutation(n)[MOST_FIELD if n > 2 * MOST_FIELD else 0 :]
         rows = self.field_rows[order[:MOST_JUDGES]]
         objects = rng.integers(len(magnitudes.parts), size=len(rows))
         cells, parts = magnitudes.of_sets(objects, rows), magnitudes.parts[objects]
-        raw, sets = log_ratio(mine, theirs, parts, cells, rows), patterns_of(rows)
-        share = np.full(1 << rows.shape[1], STRANGE_FIELD)
-        for k in np.unique(sets):
-            if np.count_nonzero(sets == k) >= LEAST_FIELD:
-                share[k] = max(_fit_strange(-raw[sets == k]), STRANGE_FIELD)
-        return share
+        return log_ratio(mine, theirs, parts, cells, rows), patterns_of(rows)
 
     def _draw(self, found: Associations, p: Array) -> tuple[Rows, Rows]:
         """Draw an association for each object, and keep the objects that got a counterpart."""
@@ -146,7 +151,20 @@ class MixturePhotometry:
             rows = self.field_rows[rng.permutation(len(self.field_rows))[:MOST_FIELD]]
             parts = Magnitudes.of(np.empty((0, 0)), magnitudes.surveys, depths=magnitudes.depths)
             self._cache["field"] = Density.learn(parts.of_sets(None, rows), rows, self.seed)
-        return self._cache["field"]
+        density: Density = self._cache["field"]
+        return density
+
+
+def _like_mine(raw: Array, sets: Rows, n_surveys: int) -> Array:
+    """Share of field sources that look like counterparts, for each set of surveys.
+
+    With the most likely share, the mean ratio of densities over the field is one, as it must be.
+    """
+    share = np.full(1 << n_surveys, STRANGE_FIELD)
+    for k in np.unique(sets):
+        if np.count_nonzero(sets == k) >= LEAST_FIELD:
+            share[k] = max(_fit_strange(-raw[sets == k]), STRANGE_FIELD)
+    return share
 
 
 def _fit_strange(log_ratio: Array) -> float:
