@@ -5,6 +5,7 @@ from itertools import count
 
 import numpy as np
 import pytest
+from astropy import units as astropy_units
 from click.testing import CliRunner
 
 from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
@@ -136,6 +137,21 @@ def test_objects_move_to_the_epoch_of_the_survey_as_in_files(at, tmp_path):
     assert np.nanmax(np.abs(found.numbers("sep_opt")[:, 0] - as_stored)) > 1
 
 
+def test_a_shift_a_footprint_and_a_depth_are_those_of_files(at, tmp_path):
+    mocpy = pytest.importorskip("mocpy")
+    unit = astropy_units.deg
+    moc = mocpy.MOC.from_cone(10.5 * unit, 0 * unit, radius=0.4 * unit, max_depth=10)
+    moc.save(tmp_path / "moc.fits", format="fits")
+    words = ("--remove-offset", "--radius", "20", "--footprint", f"opt={tmp_path}/moc.fits")
+    expected, found, plain, done = both(tmp_path, *words, "--depth", "opt=R:25", "--json")
+    assert_same(found, expected)
+    ours, theirs = (json.loads(said.stdout)["surveys"][0] for said in (done, plain))
+    assert ours["offset"] == theirs["offset"]
+    assert ours["offset"]["n_pairs"] > 0
+    uncovered = expected.column("R_opt_gap").to_pylist().count("uncovered")
+    assert uncovered > 5
+
+
 def test_a_search_that_was_killed_goes_on_with_what_is_written(at, tmp_path, monkeypatch):
     out = tmp_path / "out"
     words = ("hats://x_h", "hats://opt_h", "--name", "opt", *STATED, "--photometry", "none")
@@ -178,7 +194,8 @@ def test_a_sample_of_partitions_learns_nearly_what_all_of_them_do(at, tmp_path, 
     ("words", "message"),
     [
         (("--all", "all.parquet"), "all.parquet: HATS catalogues are matched with HATS"),
-        (("--remove-offset",), "--remove-offset: a shift is measured on whole tables"),
+        (("--depth", "opt=edge"), "--depth opt=edge: the faint edge is measured on whole tables"),
+        (("--schema", "opt=x.toml"), "--schema: the columns of a HATS catalogue are described in"),
         (("--error", "base=nothing"), "nothing"),
         (("--bands", "opt=mag"), "mag"),
     ],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from skyfill.cli.match_columns import mention_errors
+from skyfill.cli.match_columns import EDGE, mention_errors, with_stated_depths
 from skyfill.cli.match_hats import refuse_options
 from skyfill.cli.match_photometry import choose_bands
 from skyfill.cli.match_probability import (
@@ -22,6 +23,7 @@ from skyfill.cli.match_probability import (
 from skyfill.cli.options import as_typed
 from skyfill.cli.survey_options import BASE, named_values, survey_names, year
 from skyfill.cli.terminal import note, shown_run
+from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
     from skyfill.scale.hats_counterparts import CounterpartMatch, HatsSurvey
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
 # Options that change what is found; an interrupted search is resumed only with the same.
 _DECIDING = (
     *("radius", "name", "keep", "errors", "areas", "completeness", "beam", "photometry", "bands"),
-    *("prior_from", "false_rate", "p_any", "controls", "epoch"),
+    *("prior_from", "false_rate", "p_any", "controls", "epoch", "remove_offset", "footprint"),
+    "depths",
 )
+# Options that other matches of HATS catalogues do not have.
+_ONLY_HERE = ("keep", "controls", "epoch", "remove_offset", "footprint", "depths")
 
 
 def match_catalogs_with_probability(context: click.Context, options: Mapping[str, Any]) -> str:
@@ -43,10 +48,11 @@ def match_catalogs_with_probability(context: click.Context, options: Mapping[str
     from skyfill.scale.hats_match import join_hats_with_probability
     from skyfill.scale.hats_sample import read_sample
 
-    refuse_options(context, options, harmless=("keep", "controls", "epoch"))
+    refuse_options(context, options, harmless=_ONLY_HERE)
     refuse_with_probability(options)
     places = _catalogs(options)
     stated = described([_without_rows(place) for place in places], options)
+    stated = [stated[0], *_with_depths(stated[1:], options)]
     mention_errors(stated)
     bands = choose_bands(stated[0], stated[1:], options)
     places = _with_options(places, stated, bands)
@@ -54,6 +60,7 @@ def match_catalogs_with_probability(context: click.Context, options: Mapping[str
     rule = _rule(places, done, options)
     base = open_source(options["base"])
     files = [f for p in (options["base"], *options["others"]) for f in open_source(p).checked_files]
+    files += [Path(text.split("=", 1)[1]) for text in options["footprint"]]
     made = Provenance(as_typed(context), files)
     facts = {name: str(options[name]) for name in _DECIDING}
     with shown_run("matching", base, options, made) as run:
@@ -70,21 +77,41 @@ def match_catalogs_with_probability(context: click.Context, options: Mapping[str
 
 
 def _catalogs(options: Mapping[str, Any]) -> list[HatsSurvey]:
+    from dataclasses import replace
+
     import pyarrow as pa
 
     from skyfill.scale.hats import hats_folder, open_hats, stored_schema
     from skyfill.scale.hats_counterparts import HatsSurvey
+    from skyfill.sky import read_footprint
 
     folders = [hats_folder(path) for path in (options["base"], *options["others"])]
     names = [BASE, *survey_names(folders[1:], options["name"])]
     epochs = named_values(options["epoch"], names, "--epoch", year)
+    footprints = named_values(options["footprint"], names[1:], "--footprint", read_footprint)
     out = []
     for name, folder in zip(names, folders, strict=True):
         opened = open_hats(folder)
         known = stored_schema(opened)
         plain = [n for n in opened.columns if not pa.types.is_nested(known.field(n).type)]
-        out.append(HatsSurvey(name, str(folder), tuple(plain), epoch=epochs.get(name)))
+        found = HatsSurvey(name, str(folder), tuple(plain), epoch=epochs.get(name))
+        out.append(replace(found, footprint=footprints.get(name)))
     return out
+
+
+def _with_depths(surveys: Sequence[Survey], options: Mapping[str, Any]) -> list[Survey]:
+    from skyfill.catalog import Schema
+
+    rules = {survey.name: Schema() for survey in surveys}
+    found = with_stated_depths(surveys, options["depths"], rules)
+    for survey in found:
+        for name, depth in survey.depths.items():
+            if depth is None:
+                raise CatalogError(
+                    f"--depth {survey.name}={EDGE}: the faint edge is measured on whole tables; "
+                    f"state the depth, as in --depth {survey.name}={name}:20.5, or match files"
+                )
+    return found
 
 
 def _without_rows(place: HatsSurvey) -> Survey:
@@ -104,7 +131,7 @@ def _with_options(
 
     used = bands or [[] for _ in places]
     return [
-        replace(place, bands=tuple(own), radius_arcsec=survey.radius_arcsec)
+        replace(place, bands=tuple(own), radius_arcsec=survey.radius_arcsec, depths=survey.depths)
         for place, survey, own in zip(places, stated, used, strict=True)
     ]
 

@@ -7,8 +7,8 @@ is then searched with the sources and the competing objects around it, as far as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from skyfill.scale.hats_around import Cap, read_around, rows_before, tiles_of
 from skyfill.sky import (
     Conditions,
     CounterpartRules,
+    Footprint,
     Found,
     Learned,
     PositionColumns,
@@ -59,6 +60,10 @@ class HatsSurvey:
         0 leaves it to the position errors.
     epoch : float, optional
         Julian year of its positions.
+    footprint : Footprint, optional
+        Area that it covers.
+    depths : mapping of str to float
+        Limits of columns where it covers an object and does not see it.
     """
 
     name: str
@@ -67,13 +72,24 @@ class HatsSurvey:
     bands: tuple[str, ...] = ()
     radius_arcsec: float = 0.0
     epoch: float | None = None
+    footprint: Footprint | None = None
+    depths: Mapping[str, float | None] = field(default_factory=dict)
 
     def with_rows(self, table: Table, *, beam_arcsec: float = 0.0) -> Survey:
         """Describe some of its rows as a survey."""
         ra, dec = tiles_of(self.folder).position
         place = PositionColumns((ra,), (dec,))
-        stated = Survey(self.name, table, self.radius_arcsec, position=place, epoch=self.epoch)
-        return replace(stated, beam_arcsec=beam_arcsec, bands=self.bands)
+        return Survey(
+            self.name,
+            table,
+            self.radius_arcsec,
+            position=place,
+            epoch=self.epoch,
+            footprint=self.footprint,
+            beam_arcsec=beam_arcsec,
+            bands=self.bands,
+            depths=self.depths,
+        )
 
 
 @dataclass(frozen=True)
@@ -177,7 +193,8 @@ class CounterpartMatch:
         """Read all that lies around some rows: they come first, then those that compete."""
         ra, dec = own.numbers(*tiles_of(self.base.folder).position).T
         # Catalogues are ordered by positions of their own epochs.
-        moved = MOTION_SLACK * self.conditions.motion_arcsec
+        shifts = [np.hypot(o.ra_cosdec_arcsec, o.dec_arcsec) for o in self.conditions.offsets if o]
+        moved = MOTION_SLACK * self.conditions.motion_arcsec + max(shifts, default=0.0)
         beyond = RIVAL_RADII * self.reach_arcsec + moved
         rivals = read_around(
             self.base.folder, Cap.around(ra, dec, beyond), list(self.base.columns), without=index

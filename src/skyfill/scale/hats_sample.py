@@ -14,6 +14,7 @@ from skyfill.catalog import Table
 from skyfill.scale.hats_around import Tiles, separations, tiles_of
 from skyfill.scale.hats_counterparts import HatsSurvey
 from skyfill.sky import Survey
+from skyfill.sky.conditions import area_of
 
 # What is learned needs no more: shares are then known to 0.2 %.
 MOST_OBJECTS, MOST_SOURCES = 50_000, 5_000_000
@@ -50,7 +51,8 @@ def read_sample(
     for each, tile, n, use, fact in zip((base, *surveys), tiles, rows, picked, stated, strict=True):
         table = _read(tile, use, list(each.columns))
         share = len(table) / max(int(n.sum()), 1)
-        area = None if fact.area_deg2 is None else fact.area_deg2 * share
+        whole = area_of(fact)
+        area = None if whole is None else whole * share
         placed = each.with_rows(table)
         out.append(replace(fact, table=table, position=placed.position, area_deg2=area))
     return out

@@ -14,6 +14,7 @@ from skyfill.sky.position_errors import (
     median_errors,
     read_position_error,
 )
+from skyfill.sky.shifts import Offset
 from skyfill.sky.sphere import Floats
 from skyfill.sky.survey import Survey
 
@@ -36,6 +37,8 @@ class Conditions:
         Julian year at which positions are compared; None where they are compared as they are.
     motion_arcsec : float
         Largest distance by which an object or a source was moved to that epoch.
+    offsets : tuple of Offset or None
+        Shift of each survey that was taken away; empty where none was asked for.
     """
 
     errors: tuple[PositionError, ...]
@@ -44,6 +47,7 @@ class Conditions:
     crowding: tuple[float, ...] = ()
     epoch: float | None = None
     motion_arcsec: float = 0.0
+    offsets: tuple[Offset | None, ...] = ()
 
     @classmethod
     def of(cls, base: Survey, surveys: Sequence[Survey], covs: Sequence[Floats]) -> "Conditions":

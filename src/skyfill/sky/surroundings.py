@@ -139,11 +139,11 @@ def read_surroundings(
     if not is_part:
         _refuse_empty(places, [base, *surveys])
     left = places[0].ra_deg, places[0].dec_deg
-    offsets: list[Offset | None] = [None] * len(surveys)
     rights = [(p.ra_deg, p.dec_deg) for p in places[1:]]
-    if remove_offset:
+    offsets = list(conditions.offsets if conditions else ()) or [None] * len(surveys)
+    if remove_offset and not is_part:
         offsets = [fit_offset(left, r, radius_of(s)) for r, s in zip(rights, surveys, strict=True)]
-        rights = [shifted(*r, o) for r, o in zip(rights, offsets, strict=True) if o is not None]
+    rights = [shifted(*r, o) if o else r for r, o in zip(rights, offsets, strict=True)]
     if conditions is None:
         covs = read_errors(base, surveys, left, rights)
         conditions = Conditions.of(base, surveys, covs)
@@ -171,6 +171,7 @@ def read_surroundings(
         crowding = tuple(_crowding(found, k) for k in range(len(surveys)))
         moved = max(map(_largest_move, stored, places))
         whole = replace(conditions, crowding=crowding, epoch=epoch, motion_arcsec=moved)
+        whole = replace(whole, offsets=tuple(offsets))
         found = replace(found, conditions=whole)
         _refuse_far(found)
         _warn_missing([base, *surveys], conditions)
