@@ -132,7 +132,7 @@ class Refinement:
             pull.check()
         if not (arrays["unit"] > 0).all() or (len(trees.starts) - 1) % n:
             raise ValueError("units must be positive, and each refined column needs as many trees")
-        trees.check(n_columns + 1)
+        trees.check(2 * n_columns + 1)
         columns, center, unit, levels = (arrays[name] for name in NUMBERS)
         return cls(columns, center, unit, mean, shape, levels, trees, arrays.get(REACH))
 
@@ -142,15 +142,15 @@ class Refinement:
             return np.ones(mean.shape, bool)
         return np.asarray((mean >= self.reach[0, i]) & (mean <= self.reach[1, i]))
 
-    def predict(self, i: int, scores: Array, spread: Array) -> Array:
+    def predict(self, i: int, scores: Array, spread: Array, is_lost: NDArray[np.bool_]) -> Array:
         """Give what the forest of the i-th refined column says of its cell in some rows."""
         first = i * self.n_trees
-        found = self.trees.mean(view_of(scores, spread), first, first + self.n_trees)
+        found = self.trees.mean(view_of(scores, spread, is_lost), first, first + self.n_trees)
         return np.asarray(self.center[i] + self.unit[i] * found)
 
 
-def view_of(scores: Array, spread: Array) -> NDArray[np.float32]:
-    """Give what the trees of a column see: the filled row, and how uncertain the cell is.
+def view_of(scores: Array, spread: Array, is_lost: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Give what the trees of a column see: the filled row, how uncertain the cell is, and the gaps.
 
     Parameters
     ----------
@@ -158,8 +158,15 @@ def view_of(scores: Array, spread: Array) -> NDArray[np.float32]:
         Normal scores; gaps, the cell itself among them, are filled with posterior means.
     spread : array of shape (n,)
         Standard deviation of the cell, in units of the column.
+    is_lost : bool array of shape (n, p)
+        Which cells were gaps. Trees of older models do not look at them.
+
+    Examples
+    --------
+    >>> view_of(np.array([[0.5, -1.0]]), np.array([0.25]), np.array([[False, True]])).tolist()
+    [[0.5, -1.0, 0.25, 0.0, 1.0]]
     """
-    return np.column_stack([scores, spread]).astype(np.float32)
+    return np.column_stack([scores, spread, is_lost]).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +248,7 @@ class RefinedNetwork:
             for part in chunks(len(places)):
                 rows = places[part]
                 spread = post.sd[rows, j] / refinement.unit[i]
-                move(i, j, rows, spread, refinement.predict(i, scores[rows], spread))
+                move(i, j, rows, spread, refinement.predict(i, scores[rows], spread, is_lost[rows]))
 
         map_threads(work, np.flatnonzero(pull.weight > 0).tolist())
 

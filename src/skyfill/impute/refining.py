@@ -34,9 +34,9 @@ MOST_ROWS, LEAST_ROWS, MOST_CELLS, LEAST_CELLS = 6000, 200, 200_000, 100
 ALONE, LEAST_DONORS = 0.5, 20
 # Trees of a column, share of the rows that each sees, and cells of a leaf.
 TREES, BAG, LEAST_IN_LEAF = 50, 0.67, 3
-# Share of the cells at either end of a column that its forest is not asked about: more extreme ones
-# may follow, and it cannot extrapolate.
-EDGE = 0.005
+# A forest is bounded to all but this share of its cells at either end of their means, if more than
+# this share of the gaps lies beyond; and no bound.
+EDGE, BEYOND, LARGEST = 0.005, 0.05, np.finfo(np.float64).max
 # Levels of the quantiles that forests are judged by.
 LEVELS = STEPS[2:-2:2]
 # When a forest is followed: where held-out cells gain clearly, or at all.
@@ -56,6 +56,7 @@ class Views(NamedTuple):
     row: IntArray  # (m,)
     truth: Array  # (m,)
     scores: Array  # (m, p)
+    is_lost: NDArray[np.bool_]  # (m, p)
     mean: Array  # (m,)
     sd: Array  # (m,)
     quantiles: Array  # (levels, m)
@@ -103,10 +104,13 @@ def learn_refinement(
         enough = (~np.isnan(cells.values)).sum(axis=0) >= LEAST_CELLS
         columns = np.flatnonzero(exact & enough).tolist()
         views = _make_views(network, plan, cells, columns, rng)
+        means = network.posterior(cells).mean
+        gaps = np.isnan(cells.values) & ~cells.is_limited
         seeds = dict(zip(columns, rng.spawn(len(columns)), strict=True))
 
         def work(j: int) -> Column | None:
-            return _refine_column(j, views[j], network.margins[j], rule, seeds[j])
+            reach = find_reach(views[j].mean, means[gaps[:, j], j])
+            return _refine_column(j, views[j], network.margins[j], reach, rule, seeds[j])
 
         found = map_threads(work, columns)
     kept = [column for column in found if column is not None]
@@ -126,10 +130,11 @@ def _make_views(
             rows = np.flatnonzero((part_of == part) & ~np.isnan(cells.values[:, j]))[:most]
             lost = cells.take(rows).hide(hide_column(cells, rows, j, rng))
             post = model.posterior(lost)
-            scores = network.scores(np.where(np.isnan(lost.values), post.mean, lost.values))
+            is_lost = np.isnan(lost.values)
+            scores = network.scores(np.where(is_lost, post.mean, lost.values))
             quantiles = model.quantiles(lost, LEVELS.tolist(), column=j)[:, :, j]
             truth, mean, sd = (a[:, j] for a in (cells.take(rows).values, post.mean, post.sd))
-            found[j].append(Views(rows, truth, scores, mean, sd, quantiles))
+            found[j].append(Views(rows, truth, scores, is_lost, mean, sd, quantiles))
     return {j: _joined(parts) for j, parts in found.items()}
 
 
@@ -177,8 +182,31 @@ class Column(NamedTuple):
     reach: Array
 
 
-def _refine_column(
-    j: int, views: Views, margin: Margin, rule: Rule, rng: Generator
+def find_reach(held: Array, gaps: Array) -> Array:
+    """Give the means of the mixtures from and up to which a forest is followed.
+
+    Forests cannot extrapolate. Where many gaps lie beyond the cells that could be hidden, as those
+    of objects too faint for a survey, these are left to the mixtures. Elsewhere the forest is
+    followed to the very end: mixtures may go too far there.
+
+    Parameters
+    ----------
+    held, gaps : arrays
+        Means of the hidden cells that the forest learns from, and of the gaps.
+
+    Examples
+    --------
+    >>> find_reach(np.arange(1001.0), np.full(50, 2000.0))
+    array([  5., 995.])
+    """
+    edges = np.quantile(held, [EDGE, 1 - EDGE])
+    beyond = (gaps < edges[0]) | (gaps > edges[1])
+    is_bounded = len(gaps) >= LEAST_DONORS and beyond.mean() > BEYOND
+    return edges if is_bounded else np.array([-LARGEST, LARGEST])
+
+
+def _refine_column(  # noqa: PLR0913, PLR0917 - what is known of a column, and how to choose
+    j: int, views: Views, margin: Margin, reach: Array, rule: Rule, rng: Generator
 ) -> Column | None:
     """Grow the forest of a column; None if it is of no use."""
     true, mean = views.truth, views.mean
@@ -189,8 +217,7 @@ def _refine_column(
     spread = views.sd / unit
     target = (true - center) / unit
     spent(forest_cost(len(true), TREES))
-    trees, found = _grow(view_of(views.scores, spread), target, views.row, rng)
-    reach = np.quantile(mean, [EDGE, 1 - EDGE])
+    trees, found = _grow(view_of(views.scores, spread, views.is_lost), target, views.row, rng)
     ok = ~np.isnan(found) & (mean >= reach[0]) & (mean <= reach[1])
     held = Held(target[ok], (mean[ok] - center) / unit, spread[ok], found[ok])
     move = margin.to_normal(center + unit * found[ok]) - margin.to_normal(mean[ok])
