@@ -36,7 +36,7 @@ from skyfill.sky import (
 
 FALSE_RATE = 0.05
 # Fields of the part `reliability`: nothing was chosen on them.
-FIRST_SEED = 5000
+FIRST_SEED = 6000
 BANDS = {"optical": ("B", "V", "R", "I"), "infrared": ("K", "m36", "m45"), "sharp": ("V", "I", "K")}
 BASE_BANDS = {"xray": ("log_flux", "hardness"), "crowded": ("V", "R")}
 
@@ -191,9 +191,9 @@ def measure_reliability(n_sources, seeds):
     """Only skyfill, on more fields, none of which anything was chosen on."""
     rows = []
     for kind, names, beam in (
-        ("xray", ("optical",), 0.0),
         ("xray", ("optical", "infrared"), 0.0),
         ("crowded", ("sharp",), 2.0),
+        ("xray", ("optical",), 0.0),
     ):
         found = {}
         for seed in range(seeds):

@@ -17,12 +17,16 @@ def distorted(x):
 
 @pytest.fixture(scope="module")
 def scene():
-    """Objects with two candidates, the first of which is theirs in a share of the cases."""
+    return make_scene()
+
+
+def make_scene(far=0.0):
+    """Objects with two candidates and how probable each is; a share of counterparts lies far."""
     rng = np.random.default_rng(7)
     p = rng.choice([[0.2, 0.75, 0.05], [0.5, 0.3, 0.2], [0.9, 0.05, 0.05]], N)
     truth = (rng.random(N)[:, None] > np.cumsum(p, axis=1)).sum(axis=1)
     x = rng.normal(-1, 1, (N, 3))
-    x[np.arange(N), truth] += 2 * (truth > 0)
+    x[np.arange(N), truth] += np.where(rng.random(N) < far, 5, 2) * (truth > 0)
     rows = np.column_stack([np.full(N, -1), np.arange(2 * N).reshape(N, 2)])
     found = Associations(np.arange(0, 3 * N + 1, 3), rows.reshape(-1, 1), np.zeros(3 * N))
     field = distorted(rng.normal(-1, 1, N_FIELD)), np.ones(N_FIELD, np.int64)
@@ -38,9 +42,13 @@ def test_the_true_ratio_is_found_from_one_that_exaggerates(scene):
     assert np.all(np.diff(curve.calibrated) >= 0)
 
 
-def test_the_mean_ratio_over_the_field_is_one(scene):
-    curve = fit_curves(*scene)[1]
-    assert np.mean(np.exp(curve(scene[3][0]))) == pytest.approx(1, rel=1e-9)
+def test_counterparts_unlike_any_field_source_leave_fewer_for_other_ratios():
+    """Seven in ten counterparts lie where the field has nothing: the log ratio of x is lower."""
+    found, p, raw, field = make_scene(far=0.7)
+    curve = fit_curves(found, p, raw, field)[1]
+    x = np.array([-0.5, 0.0, 0.5])
+    np.testing.assert_allclose(curve(distorted(x)), 2 * x + np.log(0.3), atol=0.3)
+    assert curve(np.array([40.0]))[0] > 5
 
 
 def test_few_counterparts_give_no_curve(scene):

@@ -56,7 +56,7 @@ def fit_curves(
     """
     sets, n_sets = patterns_of(found.rows), 1 << found.rows.shape[1]
     cells, share = np.zeros(len(found), np.int64), np.ones(1)
-    ladders: dict[int, tuple[Array, slice, Array]] = {}
+    ladders: dict[int, tuple[Array, slice]] = {}
     for k in range(1, n_sets):
         mine, theirs = sets == k, field[0][field[1] == k]
         expected = float(p[mine].sum())
@@ -66,10 +66,10 @@ def fit_curves(
         edges = both.edges(int(min(expected / PER_STEP, MOST_STEPS)))
         counts = np.bincount(np.searchsorted(edges, theirs), minlength=len(edges) + 1) + FEW
         cells[mine] = len(share) + np.searchsorted(edges, raw[mine])
-        ladders[k] = both.middles(edges), slice(len(share), len(share) + len(counts)), theirs
+        ladders[k] = both.middles(edges), slice(len(share), len(share) + len(counts))
         share = np.concatenate([share, expected * counts / counts.sum()])
     ratio = _fit_ratio(found, p, cells, share)
-    curves = {k: _curve(at, ratio[own], share[own], f) for k, (at, own, f) in ladders.items()}
+    curves = {k: _curve(at, ratio[own], share[own]) for k, (at, own) in ladders.items()}
     return tuple(curves.get(k) for k in range(n_sets))
 
 
@@ -116,7 +116,11 @@ def _fit_ratio(found: Associations, p: Array, cells: Rows, field_share: Array) -
     return ratio
 
 
-def _curve(raw: Array, ratio: Array, weight: Array, field: Array) -> Curve:
-    """Make the ratios rise with the raw ones, and their mean over the field one."""
-    rising = np.log(isotonic_regression(ratio, sample_weight=weight))
-    return Curve(raw, rising - np.log(np.mean(np.exp(np.interp(field, raw, rising)))))
+def _curve(raw: Array, ratio: Array, weight: Array) -> Curve:
+    """Make the ratios rise with the raw ones, and their mean over the field one.
+
+    Steps count by the field sources that they should have: most of the mean may come from ratios
+    so large that none of those sampled has them.
+    """
+    rising = np.asarray(isotonic_regression(ratio, sample_weight=weight))
+    return Curve(raw, np.log(rising * weight.sum() / (rising * weight).sum()))
