@@ -231,6 +231,11 @@ def measure_speed(folder):
         rows.append(["nway 4.8", str(len(told)), f"{seconds:.1f}", f"{peak:.0f}"])
         rows.append(["ratio", "", f"{seconds / cpu:.0f}", ""])
     print_table(["120 x 129,960 at 60 arcsec", "associations", "processor seconds", "MB"], rows)
+    measure_large_match()
+
+
+def measure_large_match():
+    """Time a large match with and without probabilities."""
     left, right = make_stars(1_000_000, 700_000, np.random.default_rng(1))
     base, survey = (
         Sources(*place, circles(np.full(len(place[0]), 0.2))) for place in (left, right)

@@ -35,8 +35,8 @@ ALONE, LEAST_DONORS = 0.5, 20
 # Trees of a column, share of the rows that each sees, and cells of a leaf.
 TREES, BAG, LEAST_IN_LEAF = 50, 0.67, 3
 # A forest is bounded to all but this share of its cells at either end of their means, if more than
-# this share of the gaps lies beyond; and no bound.
-EDGE, BEYOND, LARGEST = 0.005, 0.05, np.finfo(np.float64).max
+# this share of the gaps lies beyond.
+EDGE, BEYOND = 0.005, 0.05
 # Levels of the quantiles that forests are judged by.
 LEVELS = STEPS[2:-2:2]
 # When a forest is followed: where held-out cells gain clearly, or at all.
@@ -187,7 +187,7 @@ def find_reach(held: Array, gaps: Array) -> Array:
 
     Forests cannot extrapolate. Where many gaps lie beyond the cells that could be hidden, as those
     of objects too faint for a survey, these are left to the mixtures. Elsewhere the forest is
-    followed to the very end: mixtures may go too far there.
+    followed to the very end of these cells, and not beyond: a field may be fainter.
 
     Parameters
     ----------
@@ -198,11 +198,13 @@ def find_reach(held: Array, gaps: Array) -> Array:
     --------
     >>> find_reach(np.arange(1001.0), np.full(50, 2000.0))
     array([  5., 995.])
+    >>> find_reach(np.arange(1001.0), np.full(50, 700.0))
+    array([   0., 1000.])
     """
     edges = np.quantile(held, [EDGE, 1 - EDGE])
     beyond = (gaps < edges[0]) | (gaps > edges[1])
     is_bounded = len(gaps) >= LEAST_DONORS and beyond.mean() > BEYOND
-    return edges if is_bounded else np.array([-LARGEST, LARGEST])
+    return edges if is_bounded else np.quantile(held, [0.0, 1.0])
 
 
 def _refine_column(  # noqa: PLR0913, PLR0917 - what is known of a column, and how to choose
