@@ -239,7 +239,8 @@ class RefinedNetwork:
     def _each(self, cells: Cells, post: Posterior, pull: Pull, move: Callable[..., None]) -> None:
         """Move each refined column; takes its place, rows, their spreads and what forests say."""
         is_lost, refinement = np.isnan(cells.values), self.refinement
-        wanted = is_lost & ~cells.is_limited
+        # Forests do not know what lies beyond the rows that they learned from.
+        wanted = is_lost & ~cells.is_limited & ~self.mixture.is_beyond(cells)
         scores = self.mixture.scores(np.where(is_lost, post.mean, cells.values))
 
         def work(i: int) -> None:

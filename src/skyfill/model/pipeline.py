@@ -21,14 +21,24 @@ from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Constant, Identity, Margin
 
 # Files of format 2 hold a scorer, of format 3 limits or errors, of format 4 what was declared about
-# the training table or hashes of its rows, of format 5 forests that correct the mixtures; a model
-# without these keeps the older format, which older versions read.
-FORMAT, DECLARED_FORMAT, LIMIT_FORMAT, SCORER_FORMAT, PLAIN_FORMAT = 5, 4, 3, 2, 1
+# the training table or hashes of its rows, of format 5 forests that correct the mixtures, of format
+# 6 the ranges of what was learned from; a model without these keeps the older format, which older
+# versions read.
+FORMAT, REFINED_FORMAT, DECLARED_FORMAT, LIMIT_FORMAT, SCORER_FORMAT, PLAIN_FORMAT = (
+    6,
+    5,
+    4,
+    3,
+    2,
+    1,
+)
 SIDES = ("lower", "upper")
 # Names of a scorer's arrays, and of its trees, start with these.
 SCORER, TREES = "scorer.", "scorer.forests."
 # The same of what corrects the mixtures.
 REFINEMENT = "refinement."
+# The same of the ranges of what columns were learned from.
+SUPPORT = "support."
 MARGINS: dict[str, type[Margin]] = {"ranks": Margin, "constant": Constant, "linear": Identity}
 # Name of the hashes of the labelled rows.
 TRAINED_ON = "trained_on"
@@ -186,14 +196,16 @@ def facts_of(model: Model) -> dict[str, Any]:
         facts["declared"] = model.declared.to_dict()
     if network.strength is not None:
         facts["strength"] = network.strength.tolist()
-    if not network.tabulated and _format(model) < FORMAT:  # since then all moments are
+    if not network.tabulated and _format(model) < REFINED_FORMAT:  # since then all moments are
         facts["moments"] = EXACT
     return facts
 
 
 def _format(model: Model) -> int:
-    if model.refinement is not None:
+    if model.network.support is not None:
         return FORMAT
+    if model.refinement is not None:
+        return REFINED_FORMAT
     has_profiles = model.scorer is not None and model.scorer.profiles is not None
     if model.declared.rules or model.trained_on is not None or has_profiles:
         return DECLARED_FORMAT
@@ -208,6 +220,9 @@ def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
     arrays: dict[str, Any] = {name: getattr(network, name) for name in LEVELS}
     if network.by_spread is not None:
         arrays |= {f"by_spread.{k}": a for k, a in network.by_spread._asdict().items()}
+    if network.support is not None:
+        facts = network.support._asdict()
+        arrays |= {SUPPORT + k: np.atleast_1d(np.asarray(a)) for k, a in facts.items()}
     for j, margin in enumerate(network.margins):
         arrays |= {f"margins.{j}.x": margin.x, f"margins.{j}.z": margin.z}
     for f, fit in enumerate(network.fits):

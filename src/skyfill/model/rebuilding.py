@@ -16,14 +16,15 @@ from skyfill.impute.refinement import Refinement
 from skyfill.limits import check_limit
 from skyfill.model.pipeline import (
     EXACT,
-    FORMAT,
     LEVELS,
     MARGINS,
     PLAIN_FORMAT,
+    REFINED_FORMAT,
     REFINEMENT,
     SCORER,
     SCORER_FORMAT,
     SIDES,
+    SUPPORT,
     TRAINED_ON,
     CellCounts,
     Detection,
@@ -34,6 +35,7 @@ from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Constant, Margin
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import BySpread
+from skyfill.network.mixture.support import MOST_DOUBT, Support
 from skyfill.network.single.graph import as_parents
 
 # Bounds that no learned model comes near, so that nothing overflows when it is used.
@@ -51,7 +53,7 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
     if not isinstance(facts["provenance"], dict):
         raise ValueError("the provenance must be an object")
     names = tuple(feature.name for feature in features)
-    is_exact = facts["format"] >= FORMAT or facts.get("moments") == EXACT
+    is_exact = facts["format"] >= REFINED_FORMAT or facts.get("moments") == EXACT
     margins = tuple(
         _margin(MARGINS[kind], arrays[f"margins.{j}.x"], arrays[f"margins.{j}.z"], not is_exact)
         for j, kind in enumerate(facts["margins"])
@@ -69,7 +71,10 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
             _check_levels(levels, len(names))
     by_spread = _by_spread(arrays, calibration)
     strength = _strength(facts.get("strength"), len(names))
-    network = MixtureNetwork(names, margins, fits, calibration, by_spread, within, strength)
+    support = _support(arrays, len(names))
+    network = MixtureNetwork(
+        names, margins, fits, calibration, by_spread, within, strength, support
+    )
     detections = tuple(_detection(each) for each in facts.get("detections", ()))
     if detections and len(detections) != len(names):
         raise ValueError("features and detections do not belong together")
@@ -93,6 +98,21 @@ def _refinement(
     if max(np.abs(found.center).max(), found.unit.max()) > MAX_VALUE:
         raise ValueError(f"values of refined columns beyond {MAX_VALUE:g}")
     return found
+
+
+def _support(arrays: Mapping[str, NDArray[Any]], p: int) -> Support | None:
+    if SUPPORT + "low" not in arrays:
+        return None
+    found = {name: arrays[SUPPORT + name] for name in Support._fields}
+    for name, array in found.items():
+        if array.dtype != np.float64 or array.shape != ((1,) if name == "doubt" else (p, p)):
+            raise ValueError(f"array {name!r} of the ranges has the wrong type or shape")
+    low, high, related, doubt = found.values()
+    if np.isnan(low).any() or np.isnan(high).any() or not (low <= high).all():
+        raise ValueError("ranges of what was learned from must not end before they begin")
+    if not ((related >= 0) & (related <= 1)).all() or not 0 <= doubt[0] <= MOST_DOUBT:
+        raise ValueError("relations of columns must be shares, and doubts must be small")
+    return Support(low, high, related, float(doubt[0]))
 
 
 def _hashes(found: NDArray[Any] | None) -> NDArray[np.uint64] | None:

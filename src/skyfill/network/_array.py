@@ -9,6 +9,7 @@ from skyfill.errors import DataError
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 Rng = int | np.random.Generator | None
 
 

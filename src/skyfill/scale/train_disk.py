@@ -25,7 +25,7 @@ from skyfill.device import gpu_for
 from skyfill.model import Model, Refined, refine, train
 from skyfill.model.training import check_range
 from skyfill.network.cells import Cells
-from skyfill.network.mixture.margin import Margin, fit_margin, identity_margin
+from skyfill.network.mixture.margin import MAPS, Margin
 from skyfill.network.mixture.mixture import (
     ROWS_AT_ONCE,
     Mixture,
@@ -108,8 +108,7 @@ def train_file(
         steps.report(f"a start learned from {len(sample):,} rows")
         if len(sample) == columns.n_rows:
             return Refined(model, learned.plan, len(sample), learned.n_iter, learned.converged)
-        make = fit_margin if options.get("margins", True) else identity_margin
-        model = with_margins(model, columns, make)
+        model = with_margins(model, columns, MAPS[learned.maps])
         steps.report("margins estimated from all rows")
         how: dict[str, Any] = {k: options[k] for k in ("tol", "max_iter") if k in options}
         how |= {"n_rows": columns.n_rows, "watch": steps.watch}
@@ -159,7 +158,10 @@ def with_margins(model: Model, columns: ColumnFiles, make: Callable[[Array], Mar
         seen = np.asarray(column[~np.isnan(column)])
         check_range(model.names[j], seen)
         margins.append(make(seen))
-    network = replace(model.network, margins=tuple(margins))
+    support = model.network.support
+    if support is not None:
+        support = support.on(margins, model.network.margins)
+    network = replace(model.network, margins=tuple(margins), support=support)
     columns.replace(replace(network, fits=()).scores, block_rows=BLOCK_ROWS)
     return replace(model, network=network)
 

@@ -185,7 +185,7 @@ def test_maps_of_a_rehearsal_do_not_know_what_is_hidden() -> None:
     X, lower, _ = censored(1000)
     found = rehearse(Cells(X, lower=lower))
     plan = Plan(1, 1.0, pooling=(1.0, 3.0))
-    map_of_y = rehearsed("ranks", plan, found).margins[1]
+    map_of_y = rehearsed("ranks", plan, found.harder).margins[1]
     assert map_of_y.x.max() <= np.nanmax(found.harder.values[:, 1])
 
 

@@ -212,7 +212,7 @@ def test_a_mixture_fills_what_one_gaussian_cannot():
     inside = (truth >= low) & (truth <= high)
     assert inside[lost[:, 0], 0].mean() == pytest.approx(0.9, abs=0.04)
     assert inside[lost[:, 1], 1].mean() == pytest.approx(0.9, abs=0.04)
-    assert (found.network.draws(X, 1, 0)[0][lost[:, 3], 3] == 0).mean() == pytest.approx(
+    assert (found.network.draws(X, 20, 0)[:, lost[:, 3], 3] == 0).mean() == pytest.approx(
         0.4, abs=0.05
     )
 
@@ -246,7 +246,7 @@ def test_components_with_arcs_are_networks(arcs):
     ).network
     strength = model.arcs()
     assert max(strength.values()) <= 1 + 1e-9
-    assert any({"a", "b"} == set(arc) for arc in strength)
+    assert any({"a", "c"} == set(arc) for arc in strength)
     if arcs == "shared":
         assert all(fit.parents[0] == fit.parents[1] for fit in model.fits)
     for network, cov in zip(model.components(0), model.fits[0].covs, strict=True):

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from skyfill.network._array import Array, Rng, check_names, check_seen
 from skyfill.network.cells import Cells, as_cells
+from skyfill.network.mixture.beyond import choose_pooling, learn_doubt, with_support
 from skyfill.network.mixture.calibration import fit_levels, uncertain_levels
 from skyfill.network.mixture.few_values import FEW_SEEN, SOME_SEEN, isolate, with_single_values
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
@@ -19,11 +20,13 @@ from skyfill.network.mixture.map_choice import (
     MAP_COMPONENTS,
     choose_limited_maps,
     choose_noisy_maps,
+    choose_plain_maps,
 )
 from skyfill.network.mixture.margin import map_columns
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
 from skyfill.network.mixture.rehearsal import calibrate_limits, choose_fewer, rehearse
+from skyfill.network.mixture.support import USUAL_DOUBT
 from skyfill.network.moments import Climb
 from skyfill.threads import map_threads, one_blas_thread
 
@@ -47,15 +50,19 @@ MAP_PARAMETERS = 2
 SPREAD = (0.6, 1.2)
 
 
+Levels = tuple[Array | None, BySpread | None]
+
+
 @dataclass(frozen=True)
 class LearnedMixture:
-    """A learned mixture, the plan that held-out likelihood chose, and what each trial scored."""
+    """A learned mixture, the plan and the maps that were chosen, and what each trial scored."""
 
     network: MixtureNetwork
     plan: Plan
     trials: tuple[tuple[Plan, float], ...]
     n_iter: int
     converged: bool
+    maps: str = "ranks"
 
 
 def learn_mixture(  # noqa: PLR0913 - every option of the model
@@ -125,8 +132,12 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         if margins and rehearsal is not None:
             plan = Plan(1, FIRST_SHRINKAGE, pooling=pooling)
             kind = choose_limited_maps(rehearsal.easier, plan)
-        elif margins and cells.is_noisy.any() and len(cells) >= CALIBRATION_ROWS:
-            kind = choose_noisy_maps(cells, Plan(MAP_COMPONENTS, FIRST_SHRINKAGE), rng)
+        elif margins and len(cells) >= CALIBRATION_ROWS:
+            choose = choose_noisy_maps if cells.is_noisy.any() else choose_plain_maps
+            kind = choose(cells, Plan(MAP_COMPONENTS, FIRST_SHRINKAGE), rng)
+        is_plain = cells.is_plain and len(cells) >= CALIBRATION_ROWS
+        if is_plain:
+            pooling = choose_pooling(cells, kind, Plan(1, FIRST_SHRINKAGE), POOLING, rng)
         bare = MixtureNetwork(names, with_single_values(map_columns(cells, kind), cells.values), ())
         scores = bare.score_cells(cells)
         plan, trials = choose_plan(scores, asked, rng, pooling=pooling)
@@ -142,21 +153,19 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
 
         fits = map_threads(fit, list(range(n_fits)))
         mixtures = tuple(isolate(fit.params, n_seen < FEW_SEEN) for fit in fits)
-        levels: tuple[Array | None, BySpread | None] = (None, None)
-        if calibrate and len(cells) >= CALIBRATION_ROWS:
-            levels = _calibrate(bare, cells, plan, rng)
-            few = uncertain_levels(n_seen, len(names) + MAP_PARAMETERS)
-            levels = np.where((n_seen < SOME_SEEN)[:, None], few, levels[0]), levels[1]
-        elif calibrate:
-            n_parameters = len(names) * plan.n_components + MAP_PARAMETERS
-            levels = uncertain_levels(n_seen, n_parameters), None
+        levels: Levels = _find_levels(bare, cells, plan, rng) if calibrate else (None, None)
         within = None
         if calibrate and rehearsal is not None:
             known = replace(bare, fits=mixtures)
             within = calibrate_limits(known, kind, plan, rehearsal, rng)
-    network = MixtureNetwork(names, bare.margins, mixtures, *levels, within)
+        network = MixtureNetwork(names, bare.margins, mixtures, *levels, within)
+        if calibrate and len(cells) >= CALIBRATION_ROWS:
+            sample = _sample(cells, PLAN_ROWS, rng)
+            doubt = learn_doubt(sample, kind, plan, rng) if is_plain else USUAL_DOUBT
+            network = with_support(network, cells, doubt)
     n_iter = max(fit.n_iter for fit in fits)
-    return LearnedMixture(network, plan, trials, n_iter, all(fit.converged for fit in fits))
+    converged = all(fit.converged for fit in fits)
+    return LearnedMixture(network, plan, trials, n_iter, converged, kind)
 
 
 def _sample(cells: Cells, rows: int, rng: Generator) -> Cells:
@@ -267,6 +276,16 @@ def held_out(mixture: Mixture, held: Cells, train: Cells) -> float:
         lost = np.isnan(held.values).mean(axis=0)
         value += float((lost * np.log(rate) + (1 - lost) * np.log1p(-rate)).sum())
     return value
+
+
+def _find_levels(bare: MixtureNetwork, cells: Cells, plan: Plan, rng: Generator) -> Levels:
+    """Levels of the posteriors, from held-out rows or, of small tables and columns, by theory."""
+    n_seen, p = (~np.isnan(cells.values)).sum(axis=0), len(bare)
+    if len(cells) < CALIBRATION_ROWS:
+        return uncertain_levels(n_seen, p * plan.n_components + MAP_PARAMETERS), None
+    levels, by_spread = _calibrate(bare, cells, plan, rng)
+    few = uncertain_levels(n_seen, p + MAP_PARAMETERS)
+    return np.where((n_seen < SOME_SEEN)[:, None], few, levels), by_spread
 
 
 def _calibrate(

@@ -1,24 +1,27 @@
-"""Choose the maps of columns that have limits or errors, by the likelihood of held-out rows.
+"""Choose the maps of columns, by what they say of held-out rows.
 
-Ranks of noisy values are those of values and errors together, and ranks end at the faintest value
-seen. Where this costs more than the shape of the columns gains, held-out rows, their values and
-their non-detections, are likelier under linear maps.
+Without limits and errors hidden cells of held-out rows decide. With them it is likelihood: ranks of
+noisy values are those of values and errors together, and ranks end at the faintest value seen.
+Where this costs more than the shape of the columns gains, held-out rows, their values and their
+non-detections, are likelier under linear maps.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
-from skyfill.network._array import Array
+from skyfill.network._array import Array, BoolArray
 from skyfill.network.cells import Cells
+from skyfill.network.mixture.calibration import hide_like_gaps
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
 from skyfill.network.mixture.margin import map_columns
 from skyfill.network.mixture.network import MixtureNetwork
-from skyfill.network.mixture.rehearsal import CLEARLY, missed
+from skyfill.network.mixture.rehearsal import CLEARLY, LEVELS, crps, missed
 from skyfill.threads import map_threads
 
 KINDS = ("ranks", "linear")
@@ -30,6 +33,59 @@ HELD_OUT, STEP = 0.25, 0.05
 # most, in logs, and how many standard errors are no chance.
 LIMITED_ROWS, FOLDS = 3000, 4
 MOST, SURE = 5.0, 2.0
+# Without limits and errors: what is tried, the first where all are alike; most components, and rows
+# per column of each.
+PLAIN_KINDS = ("smooth", "straight", "ranks")
+PLAIN_ROWS, PLAIN_COMPONENTS, ROWS_EACH = 2000, 8, 8
+
+
+def choose_plain_maps(cells: Cells, plan: Plan, rng: Generator) -> str:
+    """Choose maps by hidden cells of held-out rows: the geometric mean of the columns' CRPS.
+
+    Ranks end at the outermost value seen, so they are taken where they are clearly better only.
+    """
+    rows = cells.take(rng.permutation(len(cells))[:PLAIN_ROWS])
+    trial, held = plan_trial(plan, rows), hold_out(rows, rng)
+    score = {kind: held_out_log(kind, trial, held) for kind in PLAIN_KINDS}
+    score["ranks"] -= np.log(CLEARLY)
+    return min(score, key=lambda kind: score[kind])
+
+
+class HeldOut(NamedTuple):
+    """Rows to learn from, others to judge by, the cells of these to hide, and a seed of fits."""
+
+    train: Cells
+    held: Cells
+    hidden: BoolArray
+    seed: int
+
+
+def hold_out(cells: Cells, rng: Generator) -> HeldOut:
+    """Hold rows out and choose cells of them to hide; rows must be in random order."""
+    n_held = int(HELD_OUT * len(cells))
+    held = cells.take(slice(n_held))
+    return HeldOut(
+        cells.take(slice(n_held, None)), held, hide_like_gaps(held, rng), int(rng.integers(2**31))
+    )
+
+
+def plan_trial(plan: Plan, cells: Cells) -> Plan:
+    """Take as many components as a quick trial can afford."""
+    n, p = cells.values.shape
+    return plan._replace(n_components=min(PLAIN_COMPONENTS, max(n // (ROWS_EACH * p), 1)))
+
+
+def held_out_log(kind: str, plan: Plan, given: HeldOut) -> float:
+    """Logarithm of the CRPS of hidden cells, mean over the columns."""
+    network = _fit_maps(kind, given.train, plan, given.seed)
+    return float(np.log(_missed(network, given.held, given.hidden)).mean())
+
+
+def _missed(network: MixtureNetwork, held: Cells, hidden: BoolArray) -> Array:
+    """CRPS of the hidden cells of each column; 1 where there are none."""
+    score = crps(network.quantiles(held.hide(hidden), LEVELS), held.values)
+    total, count = np.where(hidden, score, 0.0).sum(axis=0), hidden.sum(axis=0)
+    return np.maximum(np.divide(total, count, out=np.ones(len(count)), where=count > 0), 1e-300)
 
 
 def choose_noisy_maps(cells: Cells, plan: Plan, rng: Generator) -> str:
@@ -73,11 +129,17 @@ def _each_held_out(kind: str, cells: Cells, plan: Plan) -> Array:
 
 def likelihoods(kind: str, held: Cells, train: Cells, plan: Plan, seed: int) -> Array:
     """Log-likelihood of each held-out row, per unit of its columns."""
-    names = tuple(map(str, range(held.values.shape[1])))
+    network = _fit_maps(kind, train, plan, seed)
+    return network.loglik(held) + log_slopes(network, held)
+
+
+def _fit_maps(kind: str, train: Cells, plan: Plan, seed: int) -> MixtureNetwork:
+    """Fit maps of a kind and one mixture."""
+    names = tuple(map(str, range(train.values.shape[1])))
     bare = MixtureNetwork(names, map_columns(train, kind), ())
     scores, rng = bare.score_cells(train), np.random.default_rng(seed)
     mixture = fit_mixture(scores, plan, rng, tol=trial_tol(plan), each=map_threads).params
-    return replace(bare, fits=(mixture,)).loglik(held) + log_slopes(bare, held)
+    return replace(bare, fits=(mixture,))
 
 
 def log_slopes(bare: MixtureNetwork, held: Cells) -> Array:

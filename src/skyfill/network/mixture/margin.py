@@ -1,14 +1,17 @@
 """Monotone maps between a column's own scale and a standard normal, estimated from seen values.
 
-Real columns are skewed, clumped and have atoms (many rows with exactly one value). A margin maps
-ranks to normal quantiles; an atom takes up the interval of its ranks. Between and beyond its knots
-the map is linear.
+Real columns are skewed, clumped and have atoms (many rows with exactly one value). One kind of map
+takes ranks to normal quantiles; an atom takes up the interval of its ranks. Another kind is linear
+or, for long tails, bent: it keeps relations between columns as straight as they are, as those of
+magnitudes, and does not end at the faintest value seen. Between and beyond its knots a map is
+linear.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +29,13 @@ GRID_REACH, GRID_SIZE = 5.0, 1001
 TAIL = 0.5
 # Steps in which the shares of values between limits settle.
 CENSORED_STEPS = 100
+# A tail is long if it reaches farther than this, in half-widths of the middle 68 % of the column;
+# scores of a bent map, and of one with natural ends, stay within this.
+LONG_TAIL, BENT_REACH = 8.0, 4.5
+# The smallest value is next to 0, or the largest to 1, if less of the spread lies between.
+NEXT_TO = 0.1
+# A value that makes up this share of a column must come out again: no line does that.
+SPIKE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,24 +234,94 @@ def identity_margin(seen: Array) -> Margin:
     return Identity(np.array([center, center + spread]), np.array([0.0, 1.0]))
 
 
+def smooth_margin(seen: Array, *, bent: bool = True) -> Margin:
+    """Map a column in a linear way; if it is `bent`, long tails by the inverse hyperbolic sine.
+
+    A column that is never negative, and comes close to 0, ends there; so does a share at 1. Where
+    many rows share one value, other than such an end, ranks are taken.
+
+    Examples
+    --------
+    >>> color = np.random.default_rng(0).normal(0.5, 0.2, 500)
+    >>> type(smooth_margin(color)).__name__
+    'Identity'
+    >>> float(smooth_margin(np.abs(color)).from_normal(np.array([-4.0]))[0])
+    0.0
+    """
+    reach = float(np.abs(seen).max()) or 1.0  # squares and differences of huge values overflow
+    values = seen / reach
+    low, center, high = np.quantile(values, ndtr([-1.0, 0.0, 1.0]))
+    half, ends = (high - low) / 2, natural_ends(seen)
+    if half == 0 or _most_common(seen, ends) >= SPIKE:
+        return fit_margin(seen)
+    is_long = np.abs(values - center).max() > LONG_TAIL * half
+    if (is_long and not bent) or not (is_long or np.isfinite(ends).any()):
+        return identity_margin(seen)
+    scores = np.arcsinh((values - center) / half) if is_long else values
+    middle, spread = scores.mean(), scores.std()
+    spread = max(spread, float(np.abs(scores - middle).max()) / BENT_REACH)
+    z = np.linspace(scores.min(), scores.max(), MAX_KNOTS if is_long else 2)
+    x = reach * (center + half * np.sinh(z) if is_long else z)
+    return Margin(*_ending(x, (z - middle) / spread, ends))
+
+
+def _most_common(seen: Array, but: tuple[float, float]) -> float:
+    """Give the share of the most common value of a column, its ends aside."""
+    inner = seen[~np.isin(seen, but)]
+    return float(np.unique(inner, return_counts=True)[1].max() / seen.size) if inner.size else 0.0
+
+
+def natural_ends(seen: Array) -> tuple[float, float]:
+    """Find where a column ends by nature: at 0, and at 1 if it is a share; else at infinity.
+
+    Examples
+    --------
+    >>> natural_ends(np.array([0.01, 0.2, 0.97])), natural_ends(np.array([14.0, 18.0]))
+    ((0.0, 1.0), (-inf, inf))
+    """
+    least, most = float(seen.min()), float(seen.max())
+    close = NEXT_TO * float(np.std(seen / (most or 1.0))) * most
+    if not 0 <= least <= close:
+        return -np.inf, np.inf
+    return 0.0, 1.0 if 1 - close <= most <= 1 else np.inf
+
+
+def _ending(x: Array, z: Array, ends: tuple[float, float]) -> tuple[Array, Array]:
+    """Knots of a map that goes on to its natural ends, where all further scores lead."""
+    first, last = ((x[i] - x[i + 1]) / (z[i] - z[i + 1]) for i in (0, -2))
+    if np.isfinite(ends[0]):
+        at = max(z[0] - (x[0] - ends[0]) / first, -GRID_REACH + NEXT_TO)
+        x, z = np.append([ends[0]] * 2, x), np.append([-GRID_REACH, min(at, z[0] - 1e-9)], z)
+    if np.isfinite(ends[1]):
+        at = min(z[-1] + (ends[1] - x[-1]) / last, GRID_REACH - NEXT_TO)
+        x, z = np.append(x, [ends[1]] * 2), np.append(z, [max(at, z[-1] + 1e-9), GRID_REACH])
+    return x, z
+
+
+# Maps of columns without limits, by the name of their kind.
+MAPS: dict[str, Callable[[Array], Margin]] = {
+    "ranks": fit_margin,
+    "smooth": smooth_margin,
+    "straight": partial(smooth_margin, bent=False),
+    "linear": identity_margin,
+}
+
+
 def map_columns(cells: Cells, kind: str) -> tuple[Margin, ...]:
-    """Map every column: by "ranks", in a "linear" way, or "mixed" (linear those with limits)."""
+    """Map every column by the same kind of map; "mixed" is linear for those that have limits."""
     limited = cells.is_limited
-    return tuple(
-        _map_column(cells, j, linear=kind == "linear" or (kind == "mixed" and limited[:, j].any()))
-        for j in range(cells.values.shape[1])
-    )
+    mixed = [("linear" if limited[:, j].any() else "ranks") for j in range(limited.shape[1])]
+    kinds = mixed if kind == "mixed" else [kind] * len(mixed)
+    return tuple(_map_column(cells, j, one) for j, one in enumerate(kinds))
 
 
-def _map_column(cells: Cells, j: int, *, linear: bool | np.bool_) -> Margin:
+def _map_column(cells: Cells, j: int, kind: str) -> Margin:
     seen = cells.values[~np.isnan(cells.values[:, j]), j]
     if not seen.size:  # as in a sample of a table
         return Constant(np.zeros(1), np.zeros(1))
-    if linear:
-        return identity_margin(seen)
     limited = cells.is_limited[:, j]
-    if not limited.any():
-        return fit_margin(seen)
+    if kind != "ranks" or not limited.any():
+        return MAPS[kind](seen)
     nothing = np.full(len(cells), np.nan)
     sides = (nothing if side is None else side[:, j] for side in (cells.lower, cells.upper))
     return fit_censored_margin(seen, *(side[limited] for side in sides))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from skyfill.device import gpu_for
 from skyfill.errors import DataError
-from skyfill.network._array import Array, Rng, as_table, check_finite
+from skyfill.network._array import Array, BoolArray, Rng, as_table, check_finite
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture import gap_kernels, on_device
 from skyfill.network.mixture.kernels import Components
@@ -27,6 +27,7 @@ from skyfill.network.mixture.margin_moments import (
 )
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
 from skyfill.network.mixture.row_kernels import NARROWEST
+from skyfill.network.mixture.support import Support
 from skyfill.network.mixture.weighing import (
     Dice,
     Parts,
@@ -35,6 +36,12 @@ from skyfill.network.mixture.weighing import (
     roll,
     weigh,
     without_noisy,
+)
+from skyfill.network.mixture.widening import (
+    box_of,
+    find_gaps_beyond,
+    widen_sd,
+    widen_values,
 )
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.graph import Parents
@@ -88,6 +95,8 @@ class MixtureNetwork:
         The calibration of gaps that have limits.
     strength : array of shape (p, p), optional
         Of one network: share of bootstrap samples in which two columns are linked.
+    support : Support, optional
+        Ranges of the rows that each column was learned from: posteriors beyond are widened.
 
     Tables are arrays, NaN where a value is missing, or `Cells`, which hold limits and errors too.
     """
@@ -99,6 +108,7 @@ class MixtureNetwork:
     by_spread: BySpread | None = None
     within_limits: Array | None = None
     strength: Array | None = None
+    support: Support | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -142,6 +152,20 @@ class MixtureNetwork:
     @property
     def _grids(self) -> Array:
         return np.stack([margin.grid() for margin in self.margins])
+
+    @cached_property
+    def box(self) -> tuple[Array, Array]:
+        """Smallest and largest values of the columns that put no gap beyond what was learned."""
+        if self.support is None:
+            return np.full(len(self), -np.inf), np.full(len(self), np.inf)
+        return box_of(self.margins, self.support)
+
+    def is_beyond(self, cells: Cells) -> BoolArray:
+        """Say which gaps, of shape (n, p), lie beyond what their columns were learned from."""
+        found = np.zeros(cells.values.shape, bool)
+        if (beyond := find_gaps_beyond(self, cells)) is not None:
+            found[beyond.rows[beyond.row_of], beyond.column_of] = True
+        return found
 
     def _on_device(self, cells: Cells) -> on_device.DeviceMixture | None:
         """Return the copy of the mixture on a GPU, if one shall be used for a table."""
@@ -218,6 +242,12 @@ class MixtureNetwork:
     ) -> Inferred:
         """Give posterior, likelihood and, if asked for, responsibilities at the cost of one."""
         cells = as_cells(X, len(self))
+        found = self._look(cells, responsibilities=responsibilities, denoise=denoise)
+        if (beyond := find_gaps_beyond(self, cells)) is not None:
+            widen_sd(self, beyond, *found.posterior)
+        return found
+
+    def _look(self, cells: Cells, *, responsibilities: bool, denoise: bool) -> Inferred:
         X = cells.values
         if (there := self._on_device(cells)) is not None:
             found = there.look(cells, responsibilities=responsibilities, denoise=denoise)
@@ -251,6 +281,16 @@ class MixtureNetwork:
         at = np.asarray(levels, dtype=np.float64)
         if not ((at > 0) & (at < 1)).all():
             raise DataError(f"quantile levels must lie between 0 and 1, got {at.tolist()}")
+        found = self._quantiles(cells, at, column)
+        if (beyond := find_gaps_beyond(self, cells)) is not None:
+            widen_values(self, cells, beyond, found)
+        return found
+
+    def middle(self, cells: Cells) -> Array:
+        """Give the median of every cell, of shape (n, p)."""
+        return self._quantiles(cells, np.array([0.5]), None)[0]
+
+    def _quantiles(self, cells: Cells, at: Array, column: int | None) -> Array:
         calibration = (at, *self._calibration)
         if (there := self._on_device(cells)) is not None:
             return there.quantiles(cells, self._maps, calibration)
@@ -321,6 +361,12 @@ class MixtureNetwork:
         With `denoise`, values seen with an error are drawn as what they would be without it.
         """
         cells = as_cells(X, len(self))
+        out = self._draws(cells, n_draws, rng, denoise=denoise)
+        if n_draws and (beyond := find_gaps_beyond(self, cells)) is not None:
+            widen_values(self, cells, beyond, out)
+        return out
+
+    def _draws(self, cells: Cells, n_draws: int, rng: Rng, *, denoise: bool) -> Array:
         dice = roll(cells, n_draws, np.random.default_rng(rng))
         if n_draws and (there := self._on_device(cells)) is not None:
             return there.draws(cells, dice, self._maps, denoise=denoise)

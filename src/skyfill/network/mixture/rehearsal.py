@@ -116,9 +116,21 @@ def miss(network: MixtureNetwork, rehearsal: Rehearsal) -> float:
     goal, is_value = truth[r, c], rehearsal.is_value[rows][r, c]
     is_lower = ~np.isnan(harder.lower[r, c]) if harder.lower is not None else np.zeros(len(r), bool)
     capped = np.where(is_lower, np.minimum(quantiles, goal), np.maximum(quantiles, goal))
-    quantiles = np.where(is_value, quantiles, capped)
-    miss = (goal - quantiles) * (np.array(LEVELS)[:, None] - (goal < quantiles))
-    return float(2 * (miss.mean(axis=0) / rehearsal.scale[c]).mean())
+    found = crps(np.where(is_value, quantiles, capped), goal)
+    return float((found / rehearsal.scale[c]).mean())
+
+
+def crps(quantiles: Array, truth: Array) -> Array:
+    """Score quantiles of `LEVELS`, along the first axis: about their CRPS.
+
+    Examples
+    --------
+    >>> crps(np.zeros((19, 1)), np.ones(1)).tolist()
+    [1.0]
+    """
+    levels = np.array(LEVELS).reshape(-1, *(1,) * truth.ndim)
+    miss = (truth - quantiles) * (levels - (truth < quantiles))
+    return np.asarray(2 * miss.mean(axis=0))
 
 
 def levels_found(
@@ -137,12 +149,11 @@ def levels_found(
     return np.where(rehearsal.is_value, found, beyond)
 
 
-def rehearsed(kind: str, plan: Plan, rehearsal: Rehearsal, n_fits: int = 1) -> MixtureNetwork:
-    """Fit maps and mixtures to the table with stricter limits.
+def rehearsed(kind: str, plan: Plan, harder: Cells, n_fits: int = 1) -> MixtureNetwork:
+    """Fit maps and mixtures to a table with stricter limits.
 
     Maps of the table as it is would know the ranks of what is hidden.
     """
-    harder = rehearsal.harder
     names = tuple(map(str, range(harder.values.shape[1])))
     bare = MixtureNetwork(names, map_columns(harder, kind), ())
     scores = bare.score_cells(harder)
@@ -158,7 +169,7 @@ def rehearsed(kind: str, plan: Plan, rehearsal: Rehearsal, n_fits: int = 1) -> M
 def missed(kind: str, plan: Plan, cells: Cells) -> float:
     """How far a model is from what limits of different strictness hide: geometric mean."""
     found = [rehearse(cells, share) for share in STRICTER]
-    values = [miss(rehearsed(kind, plan, one), one) for one in found if one is not None]
+    values = [miss(rehearsed(kind, plan, one.harder), one) for one in found if one is not None]
     return float(np.exp(np.mean(np.log(np.maximum(values, 1e-12)))))
 
 
@@ -184,7 +195,7 @@ def calibrate_limits(
     columns of normal scores, and the same to both sides. Hidden values have errors: `network`,
     fitted to all values, says what they are without these.
     """
-    model = rehearsed(kind, plan, rehearsal, CALIBRATION_FITS)
+    model = rehearsed(kind, plan, rehearsal.harder, CALIBRATION_FITS)
     without_errors = network.draws(rehearsal.easier, 1, rng, denoise=True)[0]
     truth = np.where(rehearsal.is_value, without_errors, rehearsal.truth)
     found = levels_found(model, rehearsal, truth, rng)
