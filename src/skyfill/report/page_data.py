@@ -18,6 +18,7 @@ from skyfill.network.mixture import (
     margin_moments,
     row_kernels,
     truncated_kernels,
+    widening,
 )
 from skyfill.network.mixture.margin import GRID_REACH, Constant, Identity, Margin
 from skyfill.network.mixture.mixture import gap_logs
@@ -37,7 +38,8 @@ def export_network(network: MixtureNetwork) -> dict[str, Any]:
     covs = np.concatenate([fit.covs for fit in network.fits])
     rows, columns = np.tril_indices(len(network))
     calibration, by_spread = network.calibration, network.by_spread
-    within = network.within_limits
+    within, support = network.within_limits, network.support
+    ranges = {} if support is None else support._asdict()
     return {
         "reach": GRID_REACH,
         "negligible": kernels.NEGLIGIBLE,
@@ -53,6 +55,9 @@ def export_network(network: MixtureNetwork) -> dict[str, Any]:
         "knots": None if by_spread is None else pack(by_spread.knots),
         "spreadLevels": None if by_spread is None else pack(by_spread.levels),
         "withinLimits": None if within is None else pack(within),
+        **{name: pack(ranges[name]) if ranges else None for name in ("low", "high", "related")},
+        "doubt": ranges.get("doubt", 0.0),
+        "leastSpread": widening.LEAST_SPREAD,
         "limits": {
             "behind": row_kernels.BEHIND,
             "sure": truncated_kernels.SURE,

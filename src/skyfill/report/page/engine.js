@@ -59,6 +59,34 @@ class Engine extends Mixture {
     return Number.isFinite(high) ? Math.min(value, high) : value;
   }
 
+  /* What a gap gains in spread, in scores, where the object lies beyond what the feature was learned from. */
+  doubtOf({ cells, windows }, j) {
+    if (!this.low || windows.has(j)) return 0;
+    let most = 0;
+    for (let k = 0; k < this.p; k++) {
+      const at = j * this.p + k,
+        score = this.score(k, cells.values[k]);
+      if (!Number.isNaN(cells.values[k]))
+        most = Math.max(most, Math.max(score - this.high[at], this.low[at] - score) * this.related[at]);
+    }
+    return this.doubt * most;
+  }
+
+  /* How far the scores of such a gap are stretched, and about which; null if they are not. */
+  stretch(posterior, j) {
+    posterior.stretches ??= [];
+    if (posterior.stretches[j] === undefined) {
+      const more = this.doubtOf(posterior, j);
+      posterior.stretches[j] = null;
+      if (more > 0) {
+        const spread = Math.max(spreadOf(this.parts(posterior, j)), this.leastSpread),
+          about = this.score(j, this.value(j, this.quantileScore(posterior, j, 0.5)));
+        posterior.stretches[j] = { more, about, factor: Math.hypot(spread, more) / spread };
+      }
+    }
+    return posterior.stretches[j];
+  }
+
   /* Mean and standard deviation of a gap on the feature's own scale. */
   moments(posterior, j) {
     const table = this.momentsOf(j);
@@ -83,7 +111,10 @@ class Engine extends Mixture {
         nodes.forEach((node, q) => add(weight * weights[q], level, mean + rest * node));
       }
     const mean = this.within(posterior, j, table.middle + table.scale * first);
-    return { mean, sd: table.scale * Math.sqrt(Math.max(second - first * first, 0)) };
+    const sd = table.scale * Math.sqrt(Math.max(second - first * first, 0)),
+      { more = 0 } = this.stretch(posterior, j) ?? {},
+      score = this.score(j, mean);
+    return { mean, sd: Math.hypot(sd, (this.value(j, score + more) - this.value(j, score - more)) / 2) };
   }
 
   /* Probability that a gap's score lies below each of some scores. */
@@ -100,6 +131,15 @@ class Engine extends Mixture {
         wanted = steps ? along(this.withinLimits, j * steps, steps, level) : level;
       return this.within(posterior, j, this.value(j, scoreAt(this.table(posterior, j), wanted)));
     }
+    const score = this.quantileScore(posterior, j, level),
+      wider = this.stretch(posterior, j);
+    if (!wider) return this.value(j, score);
+    const old = this.score(j, this.value(j, score));
+    return this.value(j, wider.about + wider.factor * (old - wider.about));
+  }
+
+  /* Score below which a gap without limits lies with a given probability, before it is stretched. */
+  quantileScore(posterior, j, level) {
     const parts = this.parts(posterior, j);
     let low = Math.min(...parts.map(([, m, s]) => m - 8 * s)),
       high = Math.max(...parts.map(([, m, s]) => m + 8 * s));
@@ -109,7 +149,7 @@ class Engine extends Mixture {
       if (this.cdf(parts, middle) < wanted) low = middle;
       else high = middle;
     }
-    return this.value(j, (low + high) / 2);
+    return (low + high) / 2;
   }
 
   /* Level of a feature's posterior at which hidden values lay with a given probability, by
@@ -137,9 +177,10 @@ class Engine extends Mixture {
   /* Probability of each bin, given the scores of its edges; invisible contributions are left out. */
   masses(posterior, j, scores) {
     const parts = this.parts(posterior, j).filter(([weight]) => weight > 5e-4),
+      { about, factor } = this.stretch(posterior, j) ?? { about: 0, factor: 1 },
       levels = posterior.windows.has(j)
         ? scores.map((score) => levelIn(this.table(posterior, j), score))
-        : scores.map((score) => this.cdf(parts, score));
+        : scores.map((score) => this.cdf(parts, about + (score - about) / factor));
     return levels.slice(1).map((level, i) => Math.max(level - levels[i], 0));
   }
 

@@ -29,6 +29,9 @@ class Mixture {
       "knots",
       "spreadLevels",
       "withinLimits",
+      "low",
+      "high",
+      "related",
     ])
       this[name] = unpack(facts[name]);
     this.p = this.margins.length;
