@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from skyfill.scale import Source
 
 # Components that "auto" often ends with, and the fits besides those that are averaged: trials of
-# shrinkages and gaps, calibration, and with classes the outlier rule.
-USUAL_COMPONENTS, MORE_FITS, CLASS_FITS = 16, 10, 2
+# maps, shrinkages and gaps, calibration, rehearsals, and with classes the outlier rule.
+USUAL_COMPONENTS, MORE_FITS, CLASS_FITS = 16, 13, 2
 # Loading compiled kernels, and whatever else does not depend on the table.
 START = 3.0
 # The single network of the paper, in fits of one component.

@@ -33,7 +33,7 @@ from skyfill.report.network_drawing import (
     place_nodes,
 )
 from skyfill.report.objects import Results, export_objects
-from skyfill.report.page_data import axis_of, export_network, to_script
+from skyfill.report.page_data import axes_of, export_network, to_script
 
 # In the order in which they are loaded: later parts use earlier ones.
 SCRIPTS = (
@@ -146,9 +146,9 @@ def _features(model: Model, groups: Groups) -> list[dict[str, Any]]:
             "description": feature.description,
             "magnitude": is_magnitude(feature),
             "group": group_of[feature.name],
-            "axis": axis_of(margin),
+            "axis": axis,
         }
-        for feature, margin in zip(model.features, model.network.margins, strict=True)
+        for feature, axis in zip(model.features, axes_of(model.network), strict=True)
     ]
 
 

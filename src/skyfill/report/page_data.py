@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from skyfill.evaluate.fill_comparison import plain
 from skyfill.network import MixtureNetwork
@@ -27,8 +27,9 @@ from skyfill.network.mixture.row_kernels import NARROWEST
 Array = NDArray[np.float64]
 # An axis shows the middle of a column, and its own width on both sides where there are data.
 MIDDLE, END, AIR = (0.05, 0.95), (0.002, 0.998), 0.06
-# Columns of positive values that span more than this factor are shown on a logarithmic axis.
-DECADES = 60.0
+# Columns of positive values whose middle spans more than this factor are shown on a logarithmic
+# axis; the share of this span that it has below the middle.
+FACTOR, BELOW = 10.0, 0.4
 
 
 def export_network(network: MixtureNetwork) -> dict[str, Any]:
@@ -97,19 +98,25 @@ def export_margin(margin: Margin) -> dict[str, Any]:
     return facts
 
 
-def axis_of(margin: Margin) -> dict[str, Any]:
-    """Choose the axis for a feature: its ends, and whether it is logarithmic."""
-    grid = margin.grid()
-    scores = np.linspace(-GRID_REACH, GRID_REACH, grid.size)
-    first, last = np.interp(ndtri(END), scores, grid)
-    is_log = bool(first > 0 and last / first > DECADES)
-    if is_log:
-        return {"low": float(first), "high": float(last), "log": True}
-    low, high = np.interp(ndtri(MIDDLE), scores, grid)
+def axes_of(network: MixtureNetwork) -> list[dict[str, Any]]:
+    """Choose the axis of each feature: its ends, and whether it is logarithmic."""
+    # That nothing is known of an object is no evidence here.
+    fits = tuple(fit._replace(gap_rates=None) for fit in network.fits)
+    plain = replace(network, fits=fits, support=None)
+    levels = (END[0], *MIDDLE, END[1])
+    found = plain.quantiles(np.full((1, len(network)), np.nan), levels)[:, 0]
+    return [_axis(*map(float, column)) for column in found.T]
+
+
+def _axis(first: float, low: float, high: float, last: float) -> dict[str, Any]:
+    """Choose an axis by quantiles of its feature."""
+    if low > 0 and high / low > FACTOR:
+        # As far below the middle as a lognormal reaches.
+        return {"low": max(first, low * (low / high) ** BELOW), "high": last, "log": True}
     reach = (high - low) or 1.0
     low, high = max(first, low - reach), min(last, high + reach)
     air = AIR * (high - low) or 0.5
-    return {"low": float(low - air), "high": float(high + air), "log": False}
+    return {"low": low - air, "high": high + air, "log": False}
 
 
 def pack(array: ArrayLike, kind: str = "f8") -> dict[str, Any]:

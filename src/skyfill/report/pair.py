@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter
 
 from skyfill.errors import DataError
 from skyfill.network import MixtureNetwork
-from skyfill.report.page_data import axis_of
+from skyfill.report.page_data import axes_of
 
 Array = NDArray[np.float64]
 N_DRAWS, N_BINS, SMOOTHING = 40_000, 80, 1.6
@@ -72,7 +72,7 @@ def describe_pair(network: MixtureNetwork, names: tuple[str, str], at: float | N
 
 
 def _edges(network: MixtureNetwork, j: int) -> Array:
-    axis = axis_of(network.margins[j])
+    axis = axes_of(network)[j]
     scale = np.geomspace if axis["log"] else np.linspace
     return np.asarray(scale(axis["low"], axis["high"], N_BINS + 1))
 

@@ -237,16 +237,17 @@ def identity_margin(seen: Array) -> Margin:
 def smooth_margin(seen: Array, *, bent: bool = True) -> Margin:
     """Map a column in a linear way; if it is `bent`, long tails by the inverse hyperbolic sine.
 
-    A column that is never negative, and comes close to 0, ends there; so does a share at 1. Where
-    many rows share one value, other than such an end, ranks are taken.
+    A column that is never negative, and comes close to 0, ends at its smallest value; so does a
+    share next to 1. Where many rows share one value, other than such an end, ranks are taken.
 
     Examples
     --------
     >>> color = np.random.default_rng(0).normal(0.5, 0.2, 500)
     >>> type(smooth_margin(color)).__name__
     'Identity'
-    >>> float(smooth_margin(np.abs(color)).from_normal(np.array([-4.0]))[0])
-    0.0
+    >>> flux = np.abs(color)
+    >>> bool(smooth_margin(flux).from_normal(np.array([-4.0]))[0] == flux.min())
+    True
     """
     reach = float(np.abs(seen).max()) or 1.0  # squares and differences of huge values overflow
     values = seen / reach
@@ -262,6 +263,7 @@ def smooth_margin(seen: Array, *, bent: bool = True) -> Margin:
     spread = max(spread, float(np.abs(scores - middle).max()) / BENT_REACH)
     z = np.linspace(scores.min(), scores.max(), MAX_KNOTS if is_long else 2)
     x = reach * (center + half * np.sinh(z) if is_long else z)
+    x[[0, -1]] = seen.min(), seen.max()  # without rounding
     return Margin(*_ending(x, (z - middle) / spread, ends))
 
 
@@ -272,29 +274,28 @@ def _most_common(seen: Array, but: tuple[float, float]) -> float:
 
 
 def natural_ends(seen: Array) -> tuple[float, float]:
-    """Find where a column ends by nature: at 0, and at 1 if it is a share; else at infinity.
+    """Find where a column ends by nature, next to 0, or next to 1 if it is a share; else infinity.
+
+    The end is the outermost value seen: a filled period of exactly 0 would be no period.
 
     Examples
     --------
     >>> natural_ends(np.array([0.01, 0.2, 0.97])), natural_ends(np.array([14.0, 18.0]))
-    ((0.0, 1.0), (-inf, inf))
+    ((0.01, 0.97), (-inf, inf))
     """
     least, most = float(seen.min()), float(seen.max())
     close = NEXT_TO * float(np.std(seen / (most or 1.0))) * most
     if not 0 <= least <= close:
         return -np.inf, np.inf
-    return 0.0, 1.0 if 1 - close <= most <= 1 else np.inf
+    return least, most if 1 - close <= most <= 1 else np.inf
 
 
 def _ending(x: Array, z: Array, ends: tuple[float, float]) -> tuple[Array, Array]:
-    """Knots of a map that goes on to its natural ends, where all further scores lead."""
-    first, last = ((x[i] - x[i + 1]) / (z[i] - z[i + 1]) for i in (0, -2))
+    """Knots of a map whose scores beyond natural ends all lead there."""
     if np.isfinite(ends[0]):
-        at = max(z[0] - (x[0] - ends[0]) / first, -GRID_REACH + NEXT_TO)
-        x, z = np.append([ends[0]] * 2, x), np.append([-GRID_REACH, min(at, z[0] - 1e-9)], z)
+        x, z = np.append(ends[0], x), np.append(-GRID_REACH, z)
     if np.isfinite(ends[1]):
-        at = min(z[-1] + (ends[1] - x[-1]) / last, GRID_REACH - NEXT_TO)
-        x, z = np.append(x, [ends[1]] * 2), np.append(z, [max(at, z[-1] + 1e-9), GRID_REACH])
+        x, z = np.append(x, ends[1]), np.append(z, GRID_REACH)
     return x, z
 
 
