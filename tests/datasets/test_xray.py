@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skyfill.datasets.field.xray import simulate_crowded_field, simulate_xray_field
+from skyfill.datasets.field.colors import BANDS
+from skyfill.datasets.field.xray import _blend, simulate_crowded_field, simulate_xray_field
 from skyfill.errors import DataError
 
 
@@ -39,3 +40,15 @@ def test_in_a_crowded_field_a_blend_belongs_to_its_brightest_star():
 def test_no_sources_are_refused():
     with pytest.raises(DataError, match="at least one"):
         simulate_xray_field(0)
+
+
+def test_a_blend_lies_nearest_to_the_source_that_it_belongs_to_in_the_band_of_the_survey():
+    """Two sources, one brighter by 2 mag in R, the other in K: 0.86 and 0.14 of the light."""
+    sky = np.full((len(BANDS), 2), 20.0)
+    sky[BANDS.index("R"), 1] = sky[BANDS.index("K"), 0] = 22.0
+    place = np.array([[0.0, 1.0], [0.0, 0.0]])
+    share = 1 / (1 + 10**0.8)
+    for band, host, east in (("R", 0, share), ("K", 1, 1 - share)):
+        _, hosts, where = _blend(sky, place, 2.0, band)
+        assert hosts.tolist() == [host]
+        assert_allclose(where[:, 0], [east, 0.0])

@@ -1,14 +1,16 @@
 """Sources away from the objects of the base: the field that counterparts stand out from."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skyfill.sky.matching import match_positions
 from skyfill.sky.neighbors import find_neighbors
 from skyfill.sky.sphere import Floats, Rows
 from skyfill.sky.surroundings import Surroundings
 
-# Sources of two surveys within so many standard deviations are taken for one.
-SIGMAS = 3.0
+# Sources of two surveys further apart than so many standard deviations are never one.
+MOST_SIGMAS = 6.0
+ROUNDS = 100
 # Where fewer sources are left away from all objects, those near them are used as well.
 LEAST_SOURCES = 500
 
@@ -16,7 +18,8 @@ LEAST_SOURCES = 500
 def group_elsewhere(there: Surroundings) -> Rows:
     """Group the sources of all surveys that lie beyond the reach of every base object.
 
-    Each source of a survey joins the nearest one of an earlier survey, one to one.
+    Each source of a survey joins the nearest one of an earlier survey, one to one, if that is
+    likelier the same than another by chance.
 
     Returns
     -------
@@ -58,9 +61,35 @@ def _pairs(there: Surroundings, one: tuple[int, Rows], two: tuple[int, Rows]) ->
         left.dec_deg[rows],
         right.ra_deg[others],
         right.dec_deg[others],
-        float(SIGMAS * sigma),
+        float(MOST_SIGMAS * sigma),
     )
-    return found.left, found.right
+    density = float(np.median(there.density[:, [a, b]], axis=0).max())
+    n_sources = min(len(rows), len(others))
+    same = likely_same(found.separation_arcsec / sigma, density * sigma**2, n_sources)
+    return found.left[same], found.right[same]
+
+
+def likely_same(apart: Floats, density: float, n_sources: int) -> NDArray[np.bool_]:
+    """Tell which pairs of nearest sources of two surveys are likelier one source than two.
+
+    Parameters
+    ----------
+    apart : array
+        Separations in standard deviations.
+    density : float
+        Sources of the denser survey per square standard deviation.
+    n_sources : int
+        Sources of the sparser survey, with or without a pair; EM finds which share has one.
+
+    Examples
+    --------
+    >>> likely_same(np.array([0.5, 1.0, 1.5, 5.0]), 1e-4, 4)
+    array([ True,  True,  True, False])
+    """
+    ratio, share = np.exp(-(apart**2) / 2) / (2 * np.pi * density), 0.5
+    for _ in range(ROUNDS):
+        share = float(np.sum(share * ratio / (1 - share + share * ratio)) / max(n_sources, 1))
+    return np.asarray(share * ratio > 1 - share)
 
 
 def count_groups(groups: Rows) -> Floats:

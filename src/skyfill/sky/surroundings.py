@@ -256,15 +256,11 @@ def _warn_area(name: str, sources: Sources, base: Sources, density: float, area:
 
 
 def _crowding(there: Surroundings, k: int) -> float:
-    """Count the base objects around one of them for each source of a survey around it.
-
-    A local density counts the counterpart of the object itself, so the object counts as well.
-    """
+    """Count the other base objects around one of them for each source of a survey around it."""
     few = there.take(_some(there.base))
     radius = np.sqrt((NEIGHBORS - 1) / (np.pi * few.density[:, k]))
     counts = count_neighbors(_place(few.base), _place(there.base), radius)
-    itself = there.conditions is not None and there.conditions.densities[k] is not None
-    return float(np.mean(counts - itself)) / (NEIGHBORS - 1) if len(counts) else 0.0
+    return float(np.mean(counts - 1)) / (NEIGHBORS - 1) if len(counts) else 0.0
 
 
 def _reach(survey: Survey, base: Sources, typical: float, beam: float) -> Floats:

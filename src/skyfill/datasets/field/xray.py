@@ -33,6 +33,9 @@ OPTICAL, INFRARED = ("B", "V", "R", "I"), ("K", "m36", "m45")
 LIMITS = {"optical": (25.2, 24.8, 24.5, 23.8), "infrared": (20.6, 19.6, 19.2)}
 SCATTER_ARCSEC = {"optical": 0.15, "infrared": 0.4}
 BEAM_ARCSEC = {"optical": 0.8, "infrared": 2.0}
+# Band in which a survey finds its sources: a blend lies at its center of light in this band and is
+# the source that is brightest in it.
+DETECTED_IN = {"optical": "R", "infrared": "K", "crowded": "V"}
 FLOOR = 0.02
 CITATION = "Simulated by skyfill; no telescope was involved"
 
@@ -111,7 +114,7 @@ def simulate_crowded_field(n_stars: int = 20_000, *, seed: int = 0) -> Counterpa
     rng = default_rng([seed, 2])
     area = n_stars / CROWDED_DENSITY
     sky, place = _stars(n_stars, rng, (16.0, 23.5)), _places(n_stars, area, rng)
-    blends, host, where = _blend(sky, place, 2.0)
+    blends, host, where = _blend(sky, place, 2.0, DETECTED_IN["crowded"])
     bright = np.flatnonzero(blends[BANDS.index("V")] < 21.0)
     sigma = 0.15 + 0.35 * 10 ** (0.2 * (blends[BANDS.index("V"), bright] - 21.0))
     shift = rng.normal(0, 1, (2, len(bright))) * sigma
@@ -191,7 +194,7 @@ def _position(place: Array, shift: Array) -> dict[str, Array]:
 def _observe(sky: Array, place: Array, name: str, rng: Generator) -> tuple[Table, np.ndarray]:
     """Catalogue of one survey and the source behind each of its rows; blends are merged."""
     bands = OPTICAL if name == "optical" else INFRARED
-    merged, host, where = _blend(sky, place, BEAM_ARCSEC[name])
+    merged, host, where = _blend(sky, place, BEAM_ARCSEC[name], DETECTED_IN[name])
     limits = np.array(LIMITS[name])[:, None]
     true = merged[[BANDS.index(band) for band in bands]]
     values = measure(true, limits, FLOOR, kicks=rng.standard_normal(true.shape))
@@ -209,23 +212,27 @@ def _observe(sky: Array, place: Array, name: str, rng: Generator) -> tuple[Table
     return _table(columns), host[kept]
 
 
-def _blend(sky: Array, place: Array, beam: float) -> tuple[Array, np.ndarray, Array]:
-    """Merge each source with brighter neighbors within the beam: magnitudes, hosts, places."""
+def _blend(sky: Array, place: Array, beam: float, band: str) -> tuple[Array, np.ndarray, Array]:
+    """Merge each source with brighter neighbors within the beam: magnitudes, hosts, places.
+
+    Both who is brighter and where the light of a blend has its center go by the same band.
+    """
     pairs = cKDTree(place.T).query_pairs(beam, output_type="ndarray")
-    red = sky[BANDS.index("R")]
-    pairs = np.where((red[pairs[:, 0]] > red[pairs[:, 1]])[:, None], pairs[:, ::-1], pairs)
-    pairs = pairs[np.argsort(red[pairs[:, 0]], kind="stable")]
-    host = np.arange(len(red))
+    at = BANDS.index(band)
+    light = sky[at]
+    pairs = np.where((light[pairs[:, 0]] > light[pairs[:, 1]])[:, None], pairs[:, ::-1], pairs)
+    pairs = pairs[np.argsort(light[pairs[:, 0]], kind="stable")]
+    host = np.arange(len(light))
     for bright, faint in pairs:
         if host[bright] == bright and host[faint] == faint:
             host[faint] = bright
     merged, where = sky.copy(), place.copy()
-    for faint in np.flatnonzero(host != np.arange(len(red))):
+    for faint in np.flatnonzero(host != np.arange(len(light))):
         bright = host[faint]
-        share = 1 / (1 + 10 ** (0.4 * (sky[2, faint] - merged[2, bright])))
+        share = 1 / (1 + 10 ** (0.4 * (sky[at, faint] - merged[at, bright])))
         where[:, bright] += share * (place[:, faint] - where[:, bright])
         merged[:, bright] = add_light(merged[:, bright], sky[:, faint])
-    hosts = np.flatnonzero(host == np.arange(len(red)))
+    hosts = np.flatnonzero(host == np.arange(len(light)))
     return merged[:, hosts], hosts, where[:, hosts]
 
 
