@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import norm
 
 from skyfill.classify.photometric_ratio import Magnitudes
-from skyfill.classify.photometry import MixturePhotometry
+from skyfill.classify.photometry import LEAST_FIELD, MixturePhotometry, _with_parts
 from skyfill.datasets.field.xray import simulate_xray_field
 from skyfill.errors import DataError
 from skyfill.network import Cells
@@ -135,3 +137,36 @@ def test_an_object_that_a_survey_does_not_see_is_fainter_than_its_depth(limited)
     assert sets.lower[0, 1] == 19.5
     np.testing.assert_array_equal(sets.values[1], cells.values[1])
     assert known.of_sets(None, np.array([[-1]])).lower[0, 1] == 19.5
+
+
+def test_where_a_set_of_surveys_is_rare_in_the_field_its_candidates_are_parts_of_larger_groups():
+    rng = np.random.default_rng(1)
+    rows = np.stack([np.arange(3000), np.where(np.arange(3000) < 900, np.arange(3000), -1)], axis=1)
+    rows[0, 0] = -1  # one source that the second survey sees alone
+    more = _with_parts(rows, rng)[len(rows) :]
+    assert len(more) == LEAST_FIELD - 1
+    assert np.all(more[:, 0] == -1)
+    assert len(np.unique(more[:, 1])) == len(more)
+    assert set(more[:, 1]) <= set(range(1, 900))
+    alone = rows[:10, :1] + 1
+    np.testing.assert_array_equal(_with_parts(alone, rng), alone)
+
+
+def test_a_source_that_one_survey_would_see_alone_looks_like_the_field_that_it_is_part_of():
+    """All field sources are in both surveys; so is the field that a lone candidate is judged by."""
+    rng, n = np.random.default_rng(2), 600
+    first, second = rng.normal(22, 1, (n, 1)), rng.normal(18, 1, (n, 1))
+    objects = 200
+    rows = np.full((2 * objects, 2), -1)
+    rows[1::2] = np.arange(objects)[:, None]
+    found = Associations(np.arange(objects + 1) * 2, rows, np.tile([0.0, 9.0], objects))
+    nothing = np.empty((objects, 0))
+    elsewhere = np.repeat(np.arange(objects, n)[:, None], 2, axis=1)
+    photometry = MixturePhotometry(Magnitudes.of(nothing, [first, second]), elsewhere)
+    ratio = photometry.learn(found, np.tile([0.05, 0.95], objects))
+    lone = np.stack([np.full(n, -1), np.arange(n)], axis=1)
+    judged = ratio.learned.theirs.log_density(photometry.magnitudes.of_sets(None, lone), lone)
+    expected = norm.logpdf(second[:, 0], second[objects:].mean(), second[objects:].std())
+    middle = np.abs(second[:, 0] - 18) < 1.5
+    # The mixture takes gaps of the two surveys for independent here, which costs log(3 / 2).
+    assert_allclose((judged - expected)[middle], np.log(2 / 3), atol=0.1)

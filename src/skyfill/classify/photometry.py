@@ -25,7 +25,7 @@ from skyfill.classify.ratio_curve import fit_curves
 from skyfill.errors import DataError
 from skyfill.network import Cells
 from skyfill.sky.associations import Associations
-from skyfill.sky.posterior import patterns_of
+from skyfill.sky.posterior import pattern_members, patterns_of
 
 # Secure by position alone: what the first mixture of counterparts is learned from.
 SECURE = 0.8
@@ -126,7 +126,7 @@ class MixturePhotometry:
         """
         rng, n = np.random.default_rng(self.seed), len(self.field_rows)
         order = rng.permutation(n)[MOST_FIELD if n > 2 * MOST_FIELD else 0 :]
-        rows = self.field_rows[order[:MOST_JUDGES]]
+        rows = _with_parts(self.field_rows[order[:MOST_JUDGES]], rng)
         objects = rng.integers(len(magnitudes.parts), size=len(rows))
         cells, parts = magnitudes.of_sets(objects, rows), magnitudes.parts[objects]
         return log_ratio(mine, theirs, parts, cells, rows), patterns_of(rows)
@@ -148,11 +148,28 @@ class MixturePhotometry:
     def _field(self, magnitudes: Magnitudes) -> Density:
         if "field" not in self._cache:
             rng = np.random.default_rng(self.seed)
-            rows = self.field_rows[rng.permutation(len(self.field_rows))[:MOST_FIELD]]
+            some = rng.permutation(len(self.field_rows))[:MOST_FIELD]
+            rows = _with_parts(self.field_rows[some], rng)
             parts = Magnitudes.of(np.empty((0, 0)), magnitudes.surveys, depths=magnitudes.depths)
             self._cache["field"] = Density.learn(parts.of_sets(None, rows), rows, self.seed)
         density: Density = self._cache["field"]
         return density
+
+
+def _with_parts(rows: Rows, rng: np.random.Generator) -> Rows:
+    """Add parts of groups where a set of surveys sees hardly any field source by itself.
+
+    Wrong candidates of such a set are sources of larger groups, the rest of which was passed over.
+    """
+    codes, n_surveys = patterns_of(rows), rows.shape[1]
+    out = [rows]
+    for code, members in enumerate(pattern_members(1 << n_surveys, n_surveys)):
+        larger = np.flatnonzero((codes & code == code) & (codes != code))
+        lacking = LEAST_FIELD - np.count_nonzero(codes == code)
+        if code and lacking > 0:
+            some = rng.permutation(larger)[:lacking]
+            out.append(np.where(members, rows[some], -1))
+    return np.concatenate(out)
 
 
 def _like_mine(raw: Array, sets: Rows, n_surveys: int) -> Array:
