@@ -307,6 +307,21 @@ def test_shares_may_depend_on_the_position_error():
     assert fit_completeness(found, variance=np.ones(2 * n)).trend is None
 
 
+def test_weak_evidence_does_not_make_shares_depend_on_the_position_error():
+    """Odds of e^0.5 apart at most, as often one way as the other; the shares are 0.8 for all."""
+    n, changes = 2000, []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        has, log_error = rng.random(n) < 0.8, rng.normal(0, 1, n)
+        log_weight = 0.5 * rng.normal(0.5 * has, 1) - 0.125
+        rows = np.tile([[-1], [0]], (n, 1))
+        weight = np.stack([np.zeros(n), log_weight], axis=1).ravel()
+        found = Associations(2 * np.arange(n + 1), rows, weight)
+        trend = fit_completeness(found, variance=np.exp(2 * log_error)).trend
+        changes.append(trend.logits[1, 1] - trend.logits[1, 0])
+    assert np.sqrt(np.mean(np.square(changes))) < 0.15
+
+
 def test_a_stated_share_does_not_depend_on_the_position_error():
     found = Associations(np.array([0, 1, 2]), np.array([[-1], [-1]]), np.zeros(2))
     fit = fit_completeness(found, stated=np.array([0.3]), variance=np.array([1.0, 9.0]))

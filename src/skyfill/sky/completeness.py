@@ -20,9 +20,10 @@ from skyfill.sky.sphere import Floats
 MOST_ROUNDS, SETTLED, FITTING_ROUNDS = 500, 1e-6, 20
 # However many counterparts a survey has, some of its sources are of the field.
 MOST_TAKEN = 0.9
-# Objects that are enough to see how completeness depends on position errors, and a bound on how
-# much: the slope has a prior of this many e-foldings of the odds per standard deviation.
-TREND_OBJECTS, TREND_SLOPE, LEAST_SPREAD = 20_000, 1.0, 1e-3
+# Objects that are enough to see how completeness depends on position errors, and how much it
+# usually does: e-foldings of the odds per standard deviation, with Student's distribution of so
+# many degrees of freedom. Steeper slopes are found where the evidence for them is clear.
+TREND_OBJECTS, TREND_SLOPE, TREND_DF, LEAST_SPREAD = 20_000, 0.1, 4, 1e-3
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ def _fit_trend(evidence: Floats, log_error: Floats, patterns: Floats) -> Trend |
     """Fit shares that change with the position error, starting from the same for all.
 
     EM in which each step of the logistic regression maximizes a quadratic bound (Boehning 1992),
-    so that the likelihood never falls.
+    so that the likelihood, with Student's prior of the slopes, never falls.
     """
     some = slice(None, None, 1 + len(evidence) // TREND_OBJECTS)
     E, x = evidence[some], log_error[some]
@@ -186,15 +187,16 @@ def _fit_trend(evidence: Floats, log_error: Floats, patterns: Floats) -> Trend |
     middle, width = float(np.mean(x)), float(np.std(x))
     z = (x - middle) / width
     design = np.stack([np.ones(len(z)), z], axis=1)
-    prior = np.array([0.0, 1 / TREND_SLOPE**2])
-    step = np.linalg.inv(design.T @ design / 2 + np.diag(prior))
     logits = np.stack([np.log(patterns), np.zeros(len(patterns))])
     for _ in range(MOST_ROUNDS):
         share = _shares(logits, z)
         both = share * E
         both /= both.sum(axis=1, keepdims=True)
+        # Columns of the design are orthogonal, and each has the length of all objects.
+        narrow = (TREND_DF + 1) / (TREND_DF * TREND_SLOPE**2 + logits[1] ** 2)
+        prior = np.stack([np.zeros(len(patterns)), narrow])
         last = logits
-        logits = logits + step @ (design.T @ (both - share) - prior[:, None] * logits)
+        logits = logits + (design.T @ (both - share) - prior * logits) / (len(z) / 2 + prior)
         if np.max(np.abs(_shares(logits, z) - _shares(last, z))) < SETTLED:
             break
     return Trend(middle, width, logits)
