@@ -15,7 +15,7 @@ import numpy as np
 from report import header, print_table
 from skyfill.evaluate import hide_cells, hide_faint
 from skyfill.network import learn_mixture
-from skyfill.network.mixture.learn import held_out
+from skyfill.network.mixture.plan_choice import held_out
 from survey_tables import TABLES
 
 

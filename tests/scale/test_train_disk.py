@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from skyfill.catalog import ColumnInfo, Role, Table, write_table
 from skyfill.errors import CatalogError
@@ -104,6 +105,16 @@ def test_arcs_are_searched_in_the_sums_of_all_rows(tmp_path):
     )
     (graph,) = found.model.network.fits[0].parents
     assert graph == ((), (), (0, 1))
+
+
+def test_factors_are_fitted_to_the_sums_of_all_rows(tmp_path):
+    loads, rng = np.array([0.9, 0.8, 0.7]), np.random.default_rng(0)
+    X = rng.normal(size=(6000, 1)) * loads + rng.normal(size=(6000, 3)) * np.sqrt(1 - loads**2)
+    as_catalog(X, tmp_path / "in.parquet")
+    options = {"n_components": 1, "n_fits": 1, "arcs": "factors", "shrinkage": 0.0}
+    found = train_file(tmp_path / "in.parquet", NAMES, sample_rows=300, **options)
+    expected = np.outer(loads, loads) + np.diag(1 - loads**2)
+    assert_allclose(found.model.network.fits[0].covs[0], expected, atol=0.05)
 
 
 def test_more_rows_fill_gaps_better_than_the_sample(tmp_path):

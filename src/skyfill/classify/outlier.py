@@ -185,6 +185,7 @@ def _fit(train: Cells, *, plan: Plan, n_fits: int, rng: np.random.Generator) -> 
         n_components=k,
         shrinkage=plan.shrinkage,
         arcs=plan.arcs,
+        n_factors=plan.n_factors or "auto",
         calibrate=False,
         n_fits=n_fits,
         tol=1e-3,

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from skyfill.scale import Source
 
 # Components that "auto" often ends with, and the fits besides those that are averaged: trials of
-# maps, shrinkages and gaps, calibration, rehearsals, and with classes the outlier rule.
-USUAL_COMPONENTS, MORE_FITS, CLASS_FITS = 16, 13, 2
+# maps, shrinkages and gaps, calibration, rehearsals, factors of wide tables, and with classes the
+# outlier rule.
+USUAL_COMPONENTS, MORE_FITS, FACTOR_FITS, CLASS_FITS = 16, 13, 10, 2
 # Loading compiled kernels, and whatever else does not depend on the table.
 START = 3.0
 # The single network of the paper, in fits of one component.
@@ -80,7 +81,7 @@ def _expect_in_memory(
     """Expect the cost of learning from a table; `n_classes` is 0 without labels."""
     from skyfill.impute.refining import refinement_cost
     from skyfill.network.mixture.fit import PLAN_ROWS
-    from skyfill.network.mixture.learn import COMPONENTS
+    from skyfill.network.mixture.plan_choice import COMPONENTS, WIDE
 
     if options["network"] != "mixture":
         n_fits = 1 + int(options["bootstrap"] or 0)
@@ -90,6 +91,7 @@ def _expect_in_memory(
         tried = [k for k in COMPONENTS if is_auto and k <= 2 * USUAL_COMPONENTS]
         k = _components(options)
         beside = len(tried) + MORE_FITS + (CLASS_FITS if n_classes else 0)
+        beside += FACTOR_FITS if n_features >= WIDE and options["arcs"] == "none" else 0
         network = sum(fit_cost(few, n_features, trial) for trial in tried)
         network += (beside - len(tried)) * fit_cost(few, n_features, k)
         network += options["fits"] * fit_cost(n_rows, n_features, k)

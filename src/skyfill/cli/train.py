@@ -57,7 +57,10 @@ FITS, CLASS_FITS = 8, 3
 @shared.text()
 @click.option("--components", metavar="N|auto", default="auto", show_default=True)
 @shared.choice(
-    "--arcs", "full|shared|own|auto", "Full covariances, one graph for all components, or one each."
+    "--arcs",
+    "none|full|factors|shared|own|auto",
+    "Components with full covariances, with a few factors, with one graph for all, or with one "
+    "each; none: full or, if a wide table gains from them, factors.",
 )
 @click.option(
     "--gaps",

@@ -70,6 +70,8 @@ def words_of_network(model: Model, plan: Plan) -> str:
     if plan.arcs == GIVEN:
         return f"one network of {len(model.network.arcs())} arcs fitted"
     words = f"{len(model.network.fits)} fits of about {plan.n_components} components"
+    if plan.n_factors:
+        words += f" with {plan.n_factors} factors"
     if model.refinement is None:
         return words
     return f"{words} and forests for {len(model.refinement.columns)} features"

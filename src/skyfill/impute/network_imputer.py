@@ -31,8 +31,10 @@ class NetworkImputer(DistributionImputer):
         Components per fit.
     shrinkage : float or "auto"
         Covariances are drawn towards the pooled one as by this many extra rows.
-    arcs : {"full", "shared", "own", "auto"}
-        Full covariances, one graph for all components, or a graph each.
+    arcs : {"none", "full", "factors", "shared", "own", "auto"}
+        Full covariances, covariances of a few factors, one graph for all components, or a graph
+        each. "none" is full, or factors if a table of 20 columns or more without limits gains from
+        them; "auto" is the best of all.
     gaps : {"ignorable", "informative", "auto"}
         Whether the pattern of gaps is evidence of what a row is: "informative" where
         faint objects lack bands.
@@ -83,7 +85,7 @@ class NetworkImputer(DistributionImputer):
         n_components: int | str = "auto",
         *,
         shrinkage: float | str = "auto",
-        arcs: str = "full",
+        arcs: str = "none",
         gaps: str = "ignorable",
         margins: bool = True,
         n_fits: int = 8,

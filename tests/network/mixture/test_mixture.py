@@ -354,7 +354,7 @@ def test_hard_tables_give_finite_values(make):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"arcs": "none"}, "arcs must be one of"),
+        ({"arcs": "some"}, "arcs must be one of"),
         ({"gaps": "maybe"}, "gaps must be one of"),
         ({"n_components": 0}, "n_components must be a whole number of at least 1"),
         ({"n_fits": 0}, "n_fits must be a whole number of at least 1"),

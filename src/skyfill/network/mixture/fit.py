@@ -15,6 +15,7 @@ from numpy.random import Generator
 from skyfill.device import gpu_for
 from skyfill.network._array import Array
 from skyfill.network.cells import Cells, as_cells
+from skyfill.network.mixture.factors import fit_factors
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.on_device import EM_WORTH_A_GPU, expect_on_device, load_scores
 from skyfill.network.mixture.pooling import maximize_pooled
@@ -57,6 +58,7 @@ class Plan(NamedTuple):
     arcs: str = "full"
     informative: bool = False
     pooling: tuple[float, ...] = ()  # of each column (pooling.py); empty without limits
+    n_factors: int = 0  # of each component (factors.py); 0 where covariances have none
 
 
 def trial_tol(plan: Plan) -> float:
@@ -83,6 +85,8 @@ def maximize_mixture(
     if graphs is not None:
         pairs = zip(covs, graphs, strict=True)
         covs = np.stack([project(cov, graph, least) for cov, graph in pairs])
+    if plan.n_factors:
+        covs = fit_factors(covs, plan.n_factors).covs
     weights = moments.weight + WEIGHT_PRIOR
     rates = gap_rates(moments) if plan.informative else None
     return Mixture(weights / weights.sum(), means, covs, rates, graphs)
@@ -165,6 +169,8 @@ def climb_mixture(
 
     Arcs are searched once, when it settles; or they are those of the start, if they are given.
     """
+    if plan.n_factors:
+        return _climb_factors(expect, start, plan, tol=tol, max_iter=max_iter)
     climb = strides if plan.pooling else em
     if plan.arcs == GIVEN:
         maximize = partial(maximize_mixture, plan=plan, graphs=start.parents)
@@ -177,6 +183,22 @@ def climb_mixture(
     left = max_iter - len(found.trace)
     again = em(expect, maximize, maximize(found.moments), tol=tol, max_iter=left)
     return again._replace(trace=[*found.trace, *again.trace])
+
+
+def _climb_factors(
+    expect: Callable[[Mixture], Moments], start: Mixture, plan: Plan, *, tol: float, max_iter: int
+) -> Climb[Mixture]:
+    """EM with factors, each M-step from the noise of the one before: so the likelihood rises."""
+    covs, noise = fit_factors(start.covs, plan.n_factors)
+    start = start._replace(covs=covs)
+
+    def maximize(moments: Moments) -> Mixture:
+        nonlocal noise
+        found = maximize_mixture(moments, plan._replace(n_factors=0))
+        covs, noise = fit_factors(found.covs, plan.n_factors, noise)
+        return found._replace(covs=covs)
+
+    return em(expect, maximize, start, tol=tol, max_iter=max_iter)
 
 
 def _change(a: Mixture, b: Mixture) -> float:

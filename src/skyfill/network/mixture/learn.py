@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -23,25 +24,21 @@ from skyfill.network.mixture.map_choice import (
     choose_plain_maps,
 )
 from skyfill.network.mixture.margin import map_columns
-from skyfill.network.mixture.mixture import Mixture, expect_parts, split
+from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
-from skyfill.network.mixture.rehearsal import calibrate_limits, choose_fewer, rehearse
+from skyfill.network.mixture.plan_choice import FIRST_SHRINKAGE, WIDE, ask, choose_plan
+from skyfill.network.mixture.rehearsal import (
+    Rehearsal,
+    calibrate_limits,
+    choose_fewer,
+    rehearse,
+)
 from skyfill.network.mixture.support import USUAL_DOUBT
 from skyfill.network.moments import Climb
 from skyfill.threads import map_threads, one_blas_thread
 
 # How strongly regressions of columns with limits are shared (pooling.py).
 POOLING = 3.0
-# Components tried, in this order, while held-out likelihood rises; and shrinkages at the best.
-COMPONENTS = (1, 2, 4, 8, 12, 16, 24, 32, 48)
-SHRINKAGES = (2.0, 5.0, 15.0)
-FIRST_SHRINKAGE = 5.0
-# Share of the rows held out while the plan is chosen.
-HELD_OUT = 0.25
-# A table of fewer rows is held out in turn, quarter by quarter: one quarter is too few rows.
-ONE_FOLD_ROWS = 1000
-# With fewer rows than this nothing can be held out: the first of all choices is taken.
-LEAST_ROWS = 12
 # Tables with fewer rows than this give too few held-out cells to calibrate with: their intervals
 # are widened by theory, which counts a column's map as so many parameters.
 CALIBRATION_ROWS, CALIBRATION_FITS = 200, 3
@@ -71,7 +68,8 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     *,
     n_components: int | str = "auto",
     shrinkage: float | str = "auto",
-    arcs: str = "full",
+    arcs: str = "none",
+    n_factors: int | str = "auto",
     gaps: str = "ignorable",
     margins: bool = True,
     calibrate: bool = True,
@@ -93,8 +91,12 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         Components of a fit.
     shrinkage : float or "auto"
         Covariances are drawn towards the pooled one as by this many extra rows.
-    arcs : {"full", "shared", "own", "auto"}
-        Components with full covariances, with one graph for all, or with a graph each.
+    arcs : {"none", "full", "factors", "shared", "own", "auto"}
+        Components with full covariances, with covariances of a few factors, with one graph for all,
+        or with a graph each. "none" is full, or factors if a table of 20 columns or more without
+        limits gains from them; "auto" is the best of all.
+    n_factors : int or "auto"
+        Factors of a component, where it has factors.
     gaps : {"ignorable", "informative", "auto"}
         Whether every component has its own probability that a cell is a gap, so that the pattern
         of gaps is evidence of which components a row comes from.
@@ -119,25 +121,18 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     cells = as_cells(X)
     names = check_names(names, cells.values.shape[1])
     n_seen = check_seen(cells.values, names)
-    for what, value in (("n_components", n_components), ("n_fits", n_fits)):
+    counts = {"n_components": n_components, "n_factors": n_factors, "n_fits": n_fits}
+    for what, value in counts.items():
         if not isinstance(value, str) and (value < 1 or value != int(value)):
             raise ValueError(f"{what} must be a whole number of at least 1, not {value}")
     if not isinstance(shrinkage, str) and not shrinkage >= 0:
         raise ValueError(f"shrinkage must not be negative, not {shrinkage}")
     rng = np.random.default_rng(rng)
-    asked = _asked(n_components, shrinkage, arcs, gaps)
+    asked = ask(n_components, shrinkage, arcs, n_factors, gaps)
     with one_blas_thread():
-        pooling, kind = _pooling(cells), "ranks" if margins else "linear"
-        rehearsal = rehearse(_sample(cells, PLAN_ROWS, rng)) if pooling else None
-        if margins and rehearsal is not None:
-            plan = Plan(1, FIRST_SHRINKAGE, pooling=pooling)
-            kind = choose_limited_maps(rehearsal.easier, plan)
-        elif margins and len(cells) >= CALIBRATION_ROWS:
-            choose = choose_noisy_maps if cells.is_noisy.any() else choose_plain_maps
-            kind = choose(cells, Plan(MAP_COMPONENTS, FIRST_SHRINKAGE), rng)
-        is_plain = cells.is_plain and len(cells) >= CALIBRATION_ROWS
-        if is_plain:
-            pooling = choose_pooling(cells, kind, Plan(1, FIRST_SHRINKAGE), POOLING, rng)
+        kind, pooling, rehearsal = _choose_way(cells, margins, rng)
+        if arcs == "none" and (len(names) < WIDE or pooling):
+            asked = ask(n_components, shrinkage, "full", n_factors, gaps)
         bare = MixtureNetwork(names, with_single_values(map_columns(cells, kind), cells.values), ())
         scores = bare.score_cells(cells)
         plan, trials = choose_plan(scores, asked, rng, pooling=pooling)
@@ -161,11 +156,34 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         network = MixtureNetwork(names, bare.margins, mixtures, *levels, within)
         if calibrate and len(cells) >= CALIBRATION_ROWS:
             sample = _sample(cells, PLAN_ROWS, rng)
-            doubt = learn_doubt(sample, kind, plan, rng) if is_plain else USUAL_DOUBT
+            doubt = learn_doubt(sample, kind, plan, rng) if cells.is_plain else USUAL_DOUBT
             network = with_support(network, cells, doubt)
     n_iter = max(fit.n_iter for fit in fits)
     converged = all(fit.converged for fit in fits)
     return LearnedMixture(network, plan, trials, n_iter, converged, kind)
+
+
+class Way(NamedTuple):
+    """How a table is looked at: maps of its columns, strengths of common regressions, rehearsal."""
+
+    kind: str
+    pooling: tuple[float, ...]
+    rehearsal: Rehearsal | None
+
+
+def _choose_way(cells: Cells, margins: bool, rng: Generator) -> Way:
+    """Choose maps and common regressions; with limits what stricter limits hide decides, too."""
+    pooling, kind = _pooling(cells), "ranks" if margins else "linear"
+    rehearsal = rehearse(_sample(cells, PLAN_ROWS, rng)) if pooling else None
+    if margins and rehearsal is not None:
+        plan = Plan(1, FIRST_SHRINKAGE, pooling=pooling)
+        kind = choose_limited_maps(rehearsal.easier, plan)
+    elif margins and len(cells) >= CALIBRATION_ROWS:
+        choose = choose_noisy_maps if cells.is_noisy.any() else choose_plain_maps
+        kind = choose(cells, Plan(MAP_COMPONENTS, FIRST_SHRINKAGE), rng)
+    if cells.is_plain and len(cells) >= CALIBRATION_ROWS:
+        pooling = choose_pooling(cells, kind, Plan(1, FIRST_SHRINKAGE), POOLING, rng)
+    return Way(kind, pooling, rehearsal)
 
 
 def _sample(cells: Cells, rows: int, rng: Generator) -> Cells:
@@ -176,106 +194,6 @@ def _pooling(cells: Cells) -> tuple[float, ...]:
     """Strengths of the common regressions: more for columns that have limits; none without."""
     limited = cells.is_limited.any(axis=0)
     return tuple(np.where(limited, POOLING, 1.0).tolist()) if limited.any() else ()
-
-
-ARCS, GAPS = ("full", "shared", "own"), ("ignorable", "informative")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Choices that are open: the values that each part of a plan may take."""
-
-    components: tuple[int, ...]
-    shrinkages: tuple[float, ...]
-    arcs: tuple[str, ...]
-    gaps: tuple[str, ...]
-
-
-def _asked(n_components: int | str, shrinkage: float | str, arcs: str, gaps: str) -> Asked:
-    for value, known, what in ((arcs, ARCS, "arcs"), (gaps, GAPS, "gaps")):
-        if value not in (*known, "auto"):
-            raise ValueError(f"{what} must be one of {', '.join(known)} or auto, not {value!r}")
-    return Asked(
-        COMPONENTS if isinstance(n_components, str) else (n_components,),
-        SHRINKAGES if isinstance(shrinkage, str) else (float(shrinkage),),
-        ARCS if arcs == "auto" else (arcs,),
-        GAPS if gaps == "auto" else (gaps,),
-    )
-
-
-def choose_plan(
-    scores: Cells, asked: Asked, rng: Generator, *, pooling: tuple[float, ...] = ()
-) -> tuple[Plan, tuple[tuple[Plan, float], ...]]:
-    """Settle one part of the plan after the other by held-out observed-data likelihood per row."""
-    first = FIRST_SHRINKAGE if FIRST_SHRINKAGE in asked.shrinkages else asked.shrinkages[0]
-    informative = asked.gaps[0] == "informative"
-    plan = Plan(asked.components[0], first, asked.arcs[0], informative, pooling)
-    n, p = scores.values.shape
-    if n < LEAST_ROWS:
-        return plan._replace(n_components=min(plan.n_components, n)), ()
-    folds = _folds(scores.take(rng.permutation(n)[:PLAN_ROWS]))
-    seed = int(rng.integers(2**31))
-    tries: dict[Plan, float] = {}
-
-    def score(trial: Plan) -> float:
-        if trial not in tries:
-            found = []
-            for held, train in folds:
-                seeded = np.random.default_rng(seed)
-                fit = fit_mixture(train, trial, seeded, tol=trial_tol(trial), each=map_threads)
-                found.append(held_out(fit.params, held, train))
-            tries[trial] = float(np.mean(found))
-        return tries[trial]
-
-    # A component has as many parameters as two rows per column at least.
-    n_train = min(len(train) for _, train in folds)
-    usable = [k for k in asked.components if k == 1 or 2 * k * p <= n_train]
-    tried = usable if len(asked.components) > 1 else asked.components
-    plan = _rise([plan._replace(n_components=k) for k in tried], score)
-    plan = _best([plan._replace(shrinkage=a) for a in asked.shrinkages], score)
-    plan = _best([plan._replace(arcs=arcs) for arcs in asked.arcs], score)
-    plan = _best([plan._replace(informative=g == "informative") for g in asked.gaps], score)
-    return plan, tuple(tries.items())
-
-
-def _folds(scores: Cells) -> list[tuple[Cells, Cells]]:
-    """Held-out and training rows: a quarter of a large table, each quarter in turn of a small."""
-    n = len(scores)
-    n_held = max(int(HELD_OUT * n), 1)
-    n_folds = 1 if n >= ONE_FOLD_ROWS else round(1 / HELD_OUT)
-    held = [(np.arange(n) // n_held) == fold for fold in range(n_folds)]
-    return [(scores.take(rows), scores.take(~rows)) for rows in held]
-
-
-def _best(plans: list[Plan], score: Callable[[Plan], float]) -> Plan:
-    return plans[0] if len(plans) == 1 else max(plans, key=score)
-
-
-def _rise(plans: list[Plan], score: Callable[[Plan], float]) -> Plan:
-    """Try plans in order; stop when two in a row are worse than the best."""
-    if len(plans) == 1:
-        return plans[0]
-    best, idle = plans[0], 0
-    for plan in plans:
-        better = score(plan) > score(best)
-        best, idle = (plan, 0) if better else (best, idle + (plan != best))
-        if idle == 2:
-            break
-    return best
-
-
-def held_out(mixture: Mixture, held: Cells, train: Cells) -> float:
-    """Mean log-likelihood of held-out rows and their patterns of gaps.
-
-    Where gaps are ignorable, each column has one probability of a gap for all rows: so the two
-    kinds of mixture are compared on the same data.
-    """
-    value = expect_parts(split(held), mixture, map_threads).loglik / len(held)
-    if mixture.gap_rates is None:
-        rate = (np.isnan(train.values).sum(axis=0) + 0.5) / (len(train) + 1.0)
-        lost = np.isnan(held.values).mean(axis=0)
-        value += float((lost * np.log(rate) + (1 - lost) * np.log1p(-rate)).sum())
-    return value
 
 
 def _find_levels(bare: MixtureNetwork, cells: Cells, plan: Plan, rng: Generator) -> Levels:
