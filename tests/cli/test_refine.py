@@ -26,11 +26,12 @@ def run(*words):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """W is the size of V - 18: a rule that one Gaussian cannot see."""
+    """W is the size of V - 18: a rule that one Gaussian cannot see. W and I often lack together."""
     folder, rng = tmp_path_factory.mktemp("refined"), np.random.default_rng(3)
     V, color, noise = rng.normal(18, 1, (3, 400))
     X = np.column_stack([V, color, np.abs(V - 18) + 0.05 * noise])
     X = np.where(rng.random(X.shape) < 0.12, np.nan, X)
+    X[rng.random(400) < 0.15, 1:] = np.nan
     columns = dict(zip(NAMES, X.T, strict=True)) | {"kind": ["a", "b"] * 200}
     write_table(Table.from_columns(columns), folder / "stars.parquet")
     said = run("train", folder / "stars.parquet", *QUICK, "--json", "-o", folder / "m.skyfill")
@@ -45,7 +46,9 @@ def test_train_says_what_is_refined_and_show_reads_it_from_the_file(folder):
     lines = run("show", folder / "m.skyfill").stdout.splitlines()
     assert f"refined by forests: {', '.join(facts['refined'])}" in lines
     shown = json.loads(run("show", folder / "m.skyfill", "--json").stdout)
-    assert [each["name"] for each in shown["refined"]] == facts["refined"]
+    assert list(dict.fromkeys(each["name"] for each in shown["refined"])) == facts["refined"]
+    kinds = [each for each in shown["refined"] if each["name"] == "W"]
+    assert [each.get("without", each.get("with")) for each in kinds] == [["I"], ["I"]]
     assert all(0 <= each["mean"] <= 1 for each in shown["refined"])
 
 

@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skyfill.impute import NetworkImputer
+from skyfill.impute.hidden_views import hide_column
 from skyfill.impute.pulls import NONE, Rule
-from skyfill.impute.refinement import RefinedNetwork, Refinement, ratio, trust
-from skyfill.impute.refining import hide_column
+from skyfill.impute.refined_network import RefinedNetwork
+from skyfill.impute.refinement import Refinement, ratio, trust
 from skyfill.impute.regression_trees import RegressionTrees, flatten_trees, join_trees
 from skyfill.network import Cells
 

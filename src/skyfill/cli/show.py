@@ -53,7 +53,9 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["cells"]:
         yield cells_line(facts["cells"])
     if facts.get("refined"):
-        yield "refined by forests: " + ", ".join(each["name"] for each in facts["refined"])
+        yield "refined by forests: " + ", ".join(
+            dict.fromkeys(each["name"] for each in facts["refined"])
+        )
     yield from _feature_lines(facts["features"])
     yield from _limit_lines(facts["features"])
     yield from _class_lines(facts["classes"])

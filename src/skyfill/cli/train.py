@@ -148,7 +148,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         else:
             model, facts, words = _learn_in_memory(table, names, asked)
     facts["cells"] = _describe_cells(model)
-    facts["refined"] = [each["name"] for each in describe_refined(model)]
+    facts["refined"] = list(dict.fromkeys(each["name"] for each in describe_refined(model)))
     if options["as_json"]:
         write_json({"model": model.identifier, **facts})
     note(cells_line(facts["cells"]))

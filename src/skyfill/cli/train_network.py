@@ -74,4 +74,4 @@ def words_of_network(model: Model, plan: Plan) -> str:
         words += f" with {plan.n_factors} factors"
     if model.refinement is None:
         return words
-    return f"{words} and forests for {len(model.refinement.columns)} features"
+    return f"{words} and forests for {len(set(model.refinement.columns))} features"

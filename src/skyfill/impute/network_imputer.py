@@ -11,7 +11,8 @@ import numpy as np
 from skyfill.errors import ConvergenceWarning
 from skyfill.impute._inputs import Array, part_of
 from skyfill.impute.base import DistributionImputer, as_generator
-from skyfill.impute.refinement import RefinedNetwork, Refinement, refined
+from skyfill.impute.refined_network import RefinedNetwork, refined
+from skyfill.impute.refinement import Refinement
 from skyfill.impute.refining import check_refine, learn_refinement
 from skyfill.network import Cells, MixtureNetwork, Posterior, learn_mixture
 from skyfill.network.mixture.few_values import warn_if_small

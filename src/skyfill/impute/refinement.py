@@ -1,25 +1,22 @@
-"""A second stage of filling: forests that correct what mixtures say of some columns."""
+"""Forests that correct what mixtures say of some columns, and how far they are followed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from skyfill.impute.regression_trees import RegressionTrees
-from skyfill.network import Cells, MixtureNetwork, Posterior
-from skyfill.network.cells import as_cells
-from skyfill.threads import chunks, map_threads
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 # Names of the arrays of a refinement; those of its trees start with TREES.
 NUMBERS, PULLS, TREES = ("columns", "center", "unit", "levels"), ("mean", "shape"), "trees."
-REACH = "reach"
+# Arrays that older models do not have.
+REACH, FAMILY, APART = "reach", "family", "apart"
 MAX_SCALE = 10.0
 
 
@@ -70,7 +67,8 @@ class Refinement:
     Attributes
     ----------
     columns : int array of shape (c,)
-        The refined columns, rising; all others are left to the mixtures.
+        The refined columns, rising; all others are left to the mixtures. A column has two forests
+        where it is often missing with a family of others: for these cells, and for all others.
     center, unit : arrays of shape (c,)
         Zero and unit of a column in its forest.
     mean : Pull
@@ -84,6 +82,10 @@ class Refinement:
     reach : array of shape (2, c), optional
         Means of the mixtures from and up to which the forests are followed: they cannot
         extrapolate. None, as in older models: everywhere.
+    family : bool array of shape (c, p), optional
+        Columns that are missing together with the refined one. None, as in older models: none.
+    apart : bool array of shape (c,), optional
+        Whether a forest is for the cells of rows that lack half of the family or more.
     """
 
     columns: NDArray[np.int64]
@@ -94,6 +96,8 @@ class Refinement:
     levels: Array
     trees: RegressionTrees
     reach: Array | None = None
+    family: NDArray[np.bool_] | None = None
+    apart: NDArray[np.bool_] | None = None
 
     @property
     def n_trees(self) -> int:
@@ -105,7 +109,8 @@ class Refinement:
         own = {name: getattr(self, name) for name in NUMBERS}
         pulls = {name: np.stack(getattr(self, name)) for name in PULLS}
         trees = {TREES + name: array for name, array in self.trees._asdict().items()}
-        return own | pulls | trees | ({} if self.reach is None else {REACH: self.reach})
+        more = {name: getattr(self, name) for name in (REACH, FAMILY, APART)}
+        return own | pulls | trees | {name: a for name, a in more.items() if a is not None}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_columns: int) -> Refinement:
@@ -117,7 +122,10 @@ class Refinement:
         columns, n = arrays["columns"], len(arrays["columns"])
         if columns.dtype != np.int64 or columns.ndim != 1 or not n:
             raise ValueError("the refined columns must be whole numbers")
-        if not (np.diff(columns) > 0).all() or columns[0] < 0 or columns[-1] >= n_columns:
+        _check_families(arrays, n_columns)
+        # A column may come twice: the second forest is for rows that lack its family.
+        rise = 2 * columns + arrays.get(APART, np.zeros(n, bool))
+        if not (np.diff(rise) > 0).all() or columns[0] < 0 or columns[-1] >= n_columns:
             raise ValueError("the refined columns must be columns of the table, and rise")
         shapes = {"center": (n,), "unit": (n,)} | dict.fromkeys(PULLS, (len(Pull._fields), n))
         shapes |= {REACH: (2, n)} if REACH in arrays else {}
@@ -134,7 +142,8 @@ class Refinement:
             raise ValueError("units must be positive, and each refined column needs as many trees")
         trees.check(2 * n_columns + 1)
         columns, center, unit, levels = (arrays[name] for name in NUMBERS)
-        return cls(columns, center, unit, mean, shape, levels, trees, arrays.get(REACH))
+        more = (arrays.get(name) for name in (REACH, FAMILY, APART))
+        return cls(columns, center, unit, mean, shape, levels, trees, *more)
 
     def reaches(self, i: int, mean: Array) -> NDArray[np.bool_]:
         """Whether the forest of the i-th refined column knows cells with such means."""
@@ -142,11 +151,55 @@ class Refinement:
             return np.ones(mean.shape, bool)
         return np.asarray((mean >= self.reach[0, i]) & (mean <= self.reach[1, i]))
 
+    def is_for(self, i: int, is_lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether the i-th forest is for the cells of its column in rows with such gaps."""
+        if self.family is None or self.apart is None:
+            return np.ones(len(is_lost), bool)
+        return np.asarray(lacks_family(is_lost, self.family[i]) == self.apart[i])
+
+    def lies_apart(self, is_lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether cells are in rows that lack the family of their column, of shape (n, p)."""
+        found = np.zeros(is_lost.shape, bool)
+        if self.family is not None:
+            for j, family in zip(self.columns, self.family, strict=True):
+                found[:, j] = lacks_family(is_lost, family)
+        return found
+
+    def calibrate(self, levels: Array, *, apart: bool) -> Array:
+        """Put the levels of the forests for these cells in those of all columns."""
+        levels, which = levels.copy(), np.full(len(self.columns), not apart)
+        which = which if self.apart is None else self.apart == apart
+        levels[self.columns[which]] = self.levels[which]
+        return levels
+
     def predict(self, i: int, scores: Array, spread: Array, is_lost: NDArray[np.bool_]) -> Array:
         """Give what the forest of the i-th refined column says of its cell in some rows."""
         first = i * self.n_trees
         found = self.trees.mean(view_of(scores, spread, is_lost), first, first + self.n_trees)
         return np.asarray(self.center[i] + self.unit[i] * found)
+
+
+def lacks_family(is_lost: NDArray[np.bool_], family: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether rows lack half of the columns of a family or more; no row lacks an empty one.
+
+    Examples
+    --------
+    >>> lacks_family(np.array([[True, False, True], [False, True, False]]), np.arange(3) < 2)
+    array([ True,  True])
+    """
+    size = int(family.sum())
+    return np.asarray(2 * is_lost[:, family].sum(axis=1) >= size) & (size > 0)
+
+
+def _check_families(arrays: Mapping[str, NDArray[Any]], n_columns: int) -> None:
+    """Raise ValueError unless families are sets of columns, and there for every forest or none."""
+    if (FAMILY in arrays) != (APART in arrays):
+        raise ValueError("the forests of families are not complete")
+    n = len(arrays["columns"])
+    for name, shape in ((FAMILY, (n, n_columns)), (APART, (n,))):
+        found = arrays.get(name, np.zeros(shape, bool))
+        if found.dtype != np.bool_ or found.shape != shape:
+            raise ValueError(f"array {name!r} of the refinement has the wrong type or shape")
 
 
 def view_of(scores: Array, spread: Array, is_lost: NDArray[np.bool_]) -> NDArray[np.float32]:
@@ -167,95 +220,3 @@ def view_of(scores: Array, spread: Array, is_lost: NDArray[np.bool_]) -> NDArray
     [[0.5, -1.0, 0.25, 0.0, 1.0]]
     """
     return np.column_stack([scores, spread, is_lost]).astype(np.float32)
-
-
-@dataclass(frozen=True, eq=False)
-class RefinedNetwork:
-    """A mixture of networks whose posteriors are shifted and scaled by forests.
-
-    Means are moved as they are; quantiles and draws as normal scores, so that they stay in the
-    range of the column and values that many rows share stay such values. Draws are moved like
-    quantiles: the gaps of a row keep their dependence. Gaps with limits are left to the mixtures.
-
-    Parameters
-    ----------
-    mixture : MixtureNetwork
-    refinement : Refinement
-    """
-
-    mixture: MixtureNetwork
-    refinement: Refinement
-
-    @cached_property
-    def _calibrated(self) -> MixtureNetwork:
-        """The mixtures with the levels of the refined columns."""
-        new, before = self.refinement.levels, self.mixture.calibration
-        steps = np.linspace(0.0, 1.0, new.shape[1])
-        levels = np.tile(steps, (len(self.mixture), 1)) if before is None else before.copy()
-        levels[self.refinement.columns] = new
-        return replace(self.mixture, calibration=levels)
-
-    def posterior(self, X: ArrayLike | Cells, *, denoise: bool = False) -> Posterior:
-        """Give mean and standard deviation of every cell, as `MixtureNetwork.posterior`."""
-        cells, pull = as_cells(X, len(self.mixture)), self.refinement.mean
-        post = self.mixture.posterior(cells, denoise=denoise)
-        mean, sd = post.mean.copy(), post.sd.copy()
-
-        def move(i: int, j: int, rows: IntArray, spread: Array, found: Array) -> None:
-            mine = pull.of(i)
-            mean[rows, j] += mine[0] * trust(spread, mine[1]) * (found - mean[rows, j])
-            sd[rows, j] *= ratio(spread, mine)
-
-        self._each(cells, post, pull, move)
-        return Posterior(mean, sd)
-
-    def quantiles(self, X: ArrayLike | Cells, levels: Sequence[float]) -> Array:
-        """Give quantiles of every cell, as `MixtureNetwork.quantiles`."""
-        cells = as_cells(X, len(self.mixture))
-        return self._moved(self._calibrated.quantiles(cells, levels), cells)
-
-    def draws(self, X: ArrayLike | Cells, n_draws: int, rng: Any = None) -> Array:
-        """Draw each row's gaps jointly, as `MixtureNetwork.draws`."""
-        cells = as_cells(X, len(self.mixture))
-        return self._moved(self.mixture.draws(cells, n_draws, rng), cells)
-
-    def _moved(self, values: Array, cells: Cells) -> Array:
-        """Shift and scale quantiles or draws about the medians."""
-        pull, post = self.refinement.shape, self.mixture.posterior(cells)
-        middle = self.mixture.quantiles(cells, [0.5])[0]
-
-        def move(i: int, j: int, rows: IntArray, spread: Array, found: Array) -> None:
-            mine, margin = pull.of(i), self.mixture.margins[j]
-            score = margin.to_normal
-            way = score(found) - score(post.mean[rows, j])
-            about = score(middle[rows, j])
-            old = np.stack([score(some) for some in values[:, rows, j]])
-            to = about + mine[0] * trust(spread, mine[1]) * way
-            values[:, rows, j] = margin.from_normal(to + ratio(spread, mine) * (old - about))
-
-        self._each(cells, post, pull, move)
-        return values
-
-    def _each(self, cells: Cells, post: Posterior, pull: Pull, move: Callable[..., None]) -> None:
-        """Move each refined column; takes its place, rows, their spreads and what forests say."""
-        is_lost, refinement = np.isnan(cells.values), self.refinement
-        # Forests do not know what lies beyond the rows that they learned from.
-        wanted = is_lost & ~cells.is_limited & ~self.mixture.is_beyond(cells)
-        scores = self.mixture.scores(np.where(is_lost, post.mean, cells.values))
-
-        def work(i: int) -> None:
-            j = int(refinement.columns[i])
-            places = np.flatnonzero(wanted[:, j] & refinement.reaches(i, post.mean[:, j]))
-            for part in chunks(len(places)):
-                rows = places[part]
-                spread = post.sd[rows, j] / refinement.unit[i]
-                move(i, j, rows, spread, refinement.predict(i, scores[rows], spread, is_lost[rows]))
-
-        map_threads(work, np.flatnonzero(pull.weight > 0).tolist())
-
-
-def refined(
-    mixture: MixtureNetwork, refinement: Refinement | None
-) -> MixtureNetwork | RefinedNetwork:
-    """Give what fills gaps: the mixtures, or these with forests if there are any."""
-    return mixture if refinement is None else RefinedNetwork(mixture, refinement)

@@ -1,8 +1,7 @@
 """Learn what forests can correct, from seen cells that are hidden the way real gaps are.
 
-Every seen cell of a column is hidden once, with or without what is missing beside it elsewhere. Its
-forest sees what it will see later: rows filled by mixtures that were not fitted to them. How far it
-is followed is chosen on cells that it did not see; often that is not at all.
+A forest sees what it will see later: rows with such gaps, filled by mixtures that were not fitted
+to them. How far it is followed is chosen on cells that it did not see; often that is not at all.
 """
 
 from __future__ import annotations
@@ -13,32 +12,36 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from skyfill.impute.hidden_views import (
+    FITS,
+    FOLDS,
+    LEAST_DONORS,
+    LEVELS,
+    MOST_CELLS,
+    Kind,
+    Views,
+    kinds_of,
+    make_views,
+)
 from skyfill.impute.pulls import Held, HeldShapes, Rule
 from skyfill.impute.refinement import Pull, Refinement, view_of
 from skyfill.impute.regression_trees import RegressionTrees, flatten_trees, join_trees
 from skyfill.network import Cells, MixtureNetwork
-from skyfill.network.mixture.calibration import HIDDEN, STEPS
+from skyfill.network.mixture.calibration import STEPS
 from skyfill.network.mixture.fit import Plan
-from skyfill.network.mixture.learn import fit_again
 from skyfill.network.mixture.margin import Margin
 from skyfill.progress import fit_cost, forest_cost, spent
 from skyfill.threads import map_threads, one_blas_thread
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-# Parts of the rows that are held out in turn, and fits that fill them.
-FOLDS, FITS = 4, 2
-# Most rows to learn from, fewest of a table; most cells of all columns, fewest of a column.
-MOST_ROWS, LEAST_ROWS, MOST_CELLS, LEAST_CELLS = 6000, 200, 200_000, 100
-# Share of the rows that lack only the column, and fewest rows without it whose gaps are copied.
-ALONE, LEAST_DONORS = 0.5, 20
+# Most rows to learn from, fewest of a table; fewest cells of a column.
+MOST_ROWS, LEAST_ROWS, LEAST_CELLS = 6000, 200, 100
 # Trees of a column, share of the rows that each sees, and cells of a leaf.
 TREES, BAG, LEAST_IN_LEAF = 50, 0.67, 3
 # A forest is bounded to all but this share of its cells at either end of their means, if more than
 # this share of the gaps lies beyond.
 EDGE, BEYOND = 0.005, 0.05
-# Levels of the quantiles that forests are judged by.
-LEVELS = STEPS[2:-2:2]
 # When a forest is followed: where held-out cells gain clearly, or at all.
 RULES = {"auto": Rule(gain=0.01, sure=1.0), "trees": Rule(gain=0.0, sure=0.0)}
 
@@ -48,18 +51,6 @@ def check_refine(refine: str | None) -> str | None:
     if refine is not None and refine not in RULES:
         raise ValueError(f"refine must be {', '.join(RULES)} or None, not {refine!r}")
     return refine
-
-
-class Views(NamedTuple):
-    """Hidden cells of one column, in rows filled by mixtures that do not know these rows."""
-
-    row: IntArray  # (m,)
-    truth: Array  # (m,)
-    scores: Array  # (m, p)
-    is_lost: NDArray[np.bool_]  # (m, p)
-    mean: Array  # (m,)
-    sd: Array  # (m,)
-    quantiles: Array  # (levels, m)
 
 
 def refinement_cost(n_rows: int, n_features: int, n_components: int) -> float:
@@ -103,76 +94,28 @@ def learn_refinement(
         exact = ~cells.is_noisy.any(axis=0)
         enough = (~np.isnan(cells.values)).sum(axis=0) >= LEAST_CELLS
         columns = np.flatnonzero(exact & enough).tolist()
-        views = _make_views(network, plan, cells, columns, rng)
-        means = network.posterior(cells).mean
-        gaps = np.isnan(cells.values) & ~cells.is_limited
-        seeds = dict(zip(columns, rng.spawn(len(columns)), strict=True))
+        kinds = [kind for j in columns for kind in kinds_of(cells, j)]
+        views = make_views(network, plan, cells, kinds, rng)
+        means, lost = network.posterior(cells).mean, np.isnan(cells.values)
+        seeds = rng.spawn(len(kinds))
 
-        def work(j: int) -> Column | None:
-            reach = find_reach(views[j].mean, means[gaps[:, j], j])
-            return _refine_column(j, views[j], network.margins[j], reach, rule, seeds[j])
+        def work(i: int) -> Column | None:
+            kind, mine = kinds[i], views[i]
+            if len(mine.row) < LEAST_CELLS:
+                return None
+            gaps = lost[:, kind.place] & ~cells.is_limited[:, kind.place] & kind.is_of(lost)
+            reach = find_reach(mine.mean, means[gaps, kind.place])
+            return _refine_column(kind, mine, network.margins[kind.place], reach, rule, seeds[i])
 
-        found = map_threads(work, columns)
+        found = map_threads(work, list(range(len(kinds))))
     kept = [column for column in found if column is not None]
     return _collect(kept, network) if kept else None
-
-
-def _make_views(
-    network: MixtureNetwork, plan: Plan, cells: Cells, columns: list[int], rng: Generator
-) -> dict[int, Views]:
-    """Fill hidden cells of each part of the rows with mixtures fitted to the others."""
-    part_of = np.arange(len(cells)) % FOLDS
-    found: dict[int, list[Views]] = {j: [] for j in columns}
-    most = MOST_CELLS // (len(network) * FOLDS)
-    for part in range(FOLDS):
-        model = fit_again(network, cells.take(part_of != part), plan, rng, FITS)
-        for j in columns:
-            rows = np.flatnonzero((part_of == part) & ~np.isnan(cells.values[:, j]))[:most]
-            lost = cells.take(rows).hide(hide_column(cells, rows, j, rng))
-            post = model.posterior(lost)
-            is_lost = np.isnan(lost.values)
-            scores = network.scores(np.where(is_lost, post.mean, lost.values))
-            quantiles = model.quantiles(lost, LEVELS.tolist(), column=j)[:, :, j]
-            truth, mean, sd = (a[:, j] for a in (cells.take(rows).values, post.mean, post.sd))
-            found[j].append(Views(rows, truth, scores, is_lost, mean, sd, quantiles))
-    return {j: _joined(parts) for j, parts in found.items()}
-
-
-def hide_column(cells: Cells, rows: IntArray, j: int, rng: Generator) -> NDArray[np.bool_]:
-    """Hide a column of rows that have it, in half of them with what is missing together with it.
-
-    There the gaps of another row without the column are copied, each with a probability such that,
-    with the gaps that the rows have anyway, others are missing as they are where this column is.
-    Non-detections are no pattern to copy: a bright object would have been detected. Where too few
-    rows lack the column, other cells are hidden at random: any kind of gaps may come.
-    """
-    lost = np.isnan(cells.values)
-    gaps, shape = lost & ~cells.is_limited, (len(rows), lost.shape[1])
-    without = gaps[gaps[:, j]]
-    if len(without) < LEAST_DONORS:
-        hidden = rng.random(shape) < HIDDEN
-    else:
-        share, anyway = without.mean(axis=0), gaps[~lost[:, j]].mean(axis=0)
-        more = np.maximum(share - anyway, 0.0)
-        copied = np.divide(more, share * (1 - anyway), out=np.zeros_like(more), where=more > 0)
-        hidden = without[rng.integers(len(without), size=len(rows))] & (rng.random(shape) < copied)
-    hidden[rng.random(len(rows)) < ALONE] = False
-    hidden[:, j] = True
-    # Where nothing would be left, nothing else is hidden.
-    hidden[(hidden | lost[rows]).all(axis=1)] = np.arange(lost.shape[1]) == j
-    return np.asarray(hidden & ~lost[rows])
-
-
-def _joined(parts: list[Views]) -> Views:
-    """Put views of a column together; all but the quantiles have rows in front."""
-    sides = zip(Views._fields, zip(*parts, strict=True), strict=True)
-    return Views(**{k: np.concatenate(side, axis=int(k == "quantiles")) for k, side in sides})
 
 
 class Column(NamedTuple):
     """A refined column; the pulls hold single numbers."""
 
-    place: int
+    kind: Kind
     center: float
     unit: float
     mean: tuple[float, float, float]
@@ -208,7 +151,7 @@ def find_reach(held: Array, gaps: Array) -> Array:
 
 
 def _refine_column(  # noqa: PLR0913, PLR0917 - what is known of a column, and how to choose
-    j: int, views: Views, margin: Margin, reach: Array, rule: Rule, rng: Generator
+    kind: Kind, views: Views, margin: Margin, reach: Array, rule: Rule, rng: Generator
 ) -> Column | None:
     """Grow the forest of a column; None if it is of no use."""
     true, mean = views.truth, views.mean
@@ -229,7 +172,7 @@ def _refine_column(  # noqa: PLR0913, PLR0917 - what is known of a column, and h
     pulls = held.pull_mean(rule), shapes.pull(rule)
     if not max(pull[0] for pull in pulls) > 0:
         return None
-    return Column(j, center, unit, *pulls, shapes.levels(pulls[1], rng), trees, reach)
+    return Column(kind, center, unit, *pulls, shapes.levels(pulls[1], rng), trees, reach)
 
 
 def _size(values: Array) -> float:
@@ -260,7 +203,9 @@ def _grow(
 
 
 def _collect(columns: list[Column], network: MixtureNetwork) -> Refinement:
-    places = np.array([column.place for column in columns], np.int64)
+    kinds = [column.kind for column in columns]
+    places = np.array([kind.place for kind in kinds], np.int64)
+    family = np.stack([kind.family for kind in kinds])
     levels = np.array([column.levels for column in columns])
     if network.calibration is not None:
         pairs = zip(levels, network.calibration[places], strict=True)
@@ -274,4 +219,5 @@ def _collect(columns: list[Column], network: MixtureNetwork) -> Refinement:
         levels,
         join_trees([column.trees for column in columns]),
         np.stack([column.reach for column in columns], axis=1),
+        *((family, np.array([kind.apart for kind in kinds])) if family.any() else ()),
     )

@@ -63,15 +63,21 @@ def _features(model: Model) -> list[dict[str, Any]]:
 
 
 def describe_refined(model: Model) -> list[dict[str, Any]]:
-    """Name the features that forests correct, and the weights of the forests."""
+    """Name the features that forests correct, and the weights of the forests.
+
+    `with` and `without` name the features that gaps of this kind are missing with or without.
+    """
     found = model.refinement
     if found is None:
         return []
-    weights = zip(found.columns.tolist(), found.mean.weight, found.shape.weight, strict=True)
-    return [
-        {"name": model.names[j], "mean": round(float(a), 4), "quantiles": round(float(b), 4)}
-        for j, a, b in weights
-    ]
+    facts = []
+    for i, j in enumerate(found.columns.tolist()):
+        mean, quantiles = (round(float(w[i]), 4) for w in (found.mean.weight, found.shape.weight))
+        facts.append({"name": model.names[j], "mean": mean, "quantiles": quantiles})
+        if found.family is not None and found.apart is not None and found.family[i].any():
+            others = [model.names[k] for k in np.flatnonzero(found.family[i])]
+            facts[-1]["with" if found.apart[i] else "without"] = others
+    return facts
 
 
 def _spread(margin: Margin) -> dict[str, Any]:

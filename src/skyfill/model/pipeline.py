@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from skyfill.catalog import Schema
 from skyfill.classify.scorer import Scorer
 from skyfill.errors import CatalogError
-from skyfill.impute.refinement import RefinedNetwork, Refinement, refined
+from skyfill.impute.refined_network import RefinedNetwork, refined
+from skyfill.impute.refinement import Refinement
 from skyfill.model_archive import identify
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Constant, Identity, Margin
