@@ -113,9 +113,9 @@ def test_draws_grow_only_where_a_few_are_too_few(complete, field, monkeypatch):
     asked = []
     draw = Scorer._drawn
 
-    def counted(self, cells, n_draws, rng):
+    def counted(self, cells, n_draws, rng, **how):
         asked.append((len(cells), n_draws))
-        return draw(self, cells, n_draws, rng)
+        return draw(self, cells, n_draws, rng, **how)
 
     monkeypatch.setattr(Scorer, "_drawn", counted)
     complete.scorer_.probabilities(field[0][:300])
@@ -123,7 +123,7 @@ def test_draws_grow_only_where_a_few_are_too_few(complete, field, monkeypatch):
     assert (first, few, more) == (300, N_DRAWS, MOST_DRAWS - N_DRAWS)
     assert 0 < second < 300
     asked.clear()
-    complete.scorer_.score(field[0][:300])
+    replace(complete.scorer_, mixture=None).score(field[0][:300])
     assert [n for _, n in asked] == [N_DRAWS, MOST_DRAWS - N_DRAWS]  # those of gap_share serve both
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from skyfill.classify.ensemble import choose_pool
+from skyfill.classify.combining import choose_pool
 from skyfill.classify.members import POOLS, pool_members
 
 tables = arrays(np.float64, (4, 3), elements=st.floats(0.01, 1)).map(

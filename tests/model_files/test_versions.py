@@ -6,6 +6,7 @@ what that skyfill computed with it. Neither is ever made anew; a new format gets
 
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -104,3 +105,11 @@ def test_the_fifth_format_knows_forests_that_correct_the_mixtures():
     refined = model.filler.posterior(X).mean != model.network.posterior(X).mean
     assert set(np.flatnonzero(refined.any(axis=0))) <= set(model.refinement.columns.tolist())
     assert refined.sum() >= 4
+
+
+def test_the_sixth_format_knows_a_mixture_of_the_classes():
+    (X, facts), scorer = then(6), now(6).scorer
+    assert scorer.mixture.classes.shape[1] == len(facts["classes"])
+    assert_allclose(scorer.mixture.look(Cells(X)), facts["look"], **CLOSE)
+    without = replace(scorer, mixture=None).probabilities(X)
+    assert np.abs(without - facts["probabilities"]).max() > 0.05

@@ -105,6 +105,11 @@ def is_clearly_better(P: Array, other: Array, y: Labels, weights: Array, fold: L
     return bool(gains.sum() > SURE * np.sqrt(len(y)) * gains.std())
 
 
+def held_out_loss(P: Array, y: Labels, weights: Array, fold: Labels) -> float:
+    """Return the log loss of probabilities, calibrated with one slope on the other folds."""
+    return float(_held_out_losses(_temperature, P, y, weights=weights, fold=fold).sum())
+
+
 def _held_out_losses(fit: Fit, P: Array, y: Labels, *, weights: Array, fold: Labels) -> Array:
     losses = np.zeros(len(y))
     for k in range(FOLDS):

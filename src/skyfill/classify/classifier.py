@@ -289,7 +289,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shifted = self.prior is not None and not isinstance(self.prior, str)
         prior = as_prior(self.prior, labels.classes) if shifted else None
         recipes = recipes_for(self.method, self.views)
-        return Training(recipes, growth, 0 if plain else self.n_folds, prior)
+        densities = self.method == "both" and self.views is None
+        return Training(recipes, growth, 0 if plain else self.n_folds, prior, densities=densities)
 
 
 def _codes(groups: Any, numbers: Array) -> NDArray[np.intp]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from skyfill.classify.class_calibration import (
-    FOLDS,
-    fit_calibration,
-    is_clearly_better,
-    no_calibration,
-)
+from skyfill.classify.class_calibration import fit_calibration, no_calibration
+from skyfill.classify.class_mixture import fit_class_mixture
+from skyfill.classify.combining import Parts, choose_mixture, choose_pool
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.held_out import keep_held_out
 from skyfill.classify.known_gaps import learn_gaps
@@ -90,6 +88,8 @@ class Training:
         Rows of one object have the same number, and are in one fold.
     weights : array of shape (labelled rows,), optional
         Of the rows, besides those of their classes.
+    densities : bool
+        Whether a mixture of the classes may help the trees.
     """
 
     recipes: tuple[Recipe, ...]
@@ -98,6 +98,7 @@ class Training:
     prior: Array | None = None
     groups: Codes | None = None
     weights: Array | None = None
+    densities: bool = False
 
 
 class Fitted(NamedTuple):
@@ -142,11 +143,17 @@ def fit_scorer(
     weights = row_weights(y, training.growth.class_weight, given=given)
     shares = np.bincount(y, weights) / weights.sum()
     inside = fold >= 0
-    calibration, pool = no_calibration(len(labels.classes)), "mean"
+    calibration, pool, mixture = no_calibration(len(labels.classes)), "mean", None
     out = np.full((len(y), len(labels.classes)), np.nan)
     if inside.any():
-        held_out = [(weight, P[inside]) for weight, P in grown.out_of_fold]
-        pool = choose_pool(held_out, y[inside], weights[inside], fold[inside])
+        held_out: Parts = [(weight, P[inside]) for weight, P in grown.out_of_fold]
+        known = (y[inside], weights[inside], fold[inside])
+        if training.densities and given is None:
+            seed = training.growth.seed
+            fit = partial(fit_class_mixture, network, shares=shares, plan=plan, seed=seed)
+            mine = cells.take(labels.known)
+            mixture, held_out = choose_mixture(fit, mine, held_out, y=y, weights=weights, fold=fold)
+        pool = choose_pool(held_out, *known)
         P = pool_members(held_out, pool)
         calibration = fit_calibration(P, y[inside], weights[inside], rng)
         out[inside] = calibration(P)
@@ -163,18 +170,9 @@ def fit_scorer(
         learn_gaps(cells.values[labels.known]),
         pool=pool,
         held_out=keep_held_out(out[inside], y[inside]),
+        mixture=mixture,
     )
     return Fitted(scorer, out)
-
-
-def choose_pool(
-    held_out: Sequence[tuple[float, Array]], y: Codes, weights: Array, fold: Codes
-) -> str:
-    """Combine members by the logs of their probabilities, unless their mean is clearly better."""
-    if len(held_out) == 1:
-        return "mean"
-    mean, logs = (pool_members(held_out, pool) for pool in ("mean", "logs"))
-    return "mean" if is_clearly_better(mean, logs, y, weights, fold % FOLDS) else "logs"
 
 
 def _views(

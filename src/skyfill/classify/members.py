@@ -25,8 +25,10 @@ class Member(NamedTuple):
     weight: float
 
 
-def pool_members(parts: Sequence[tuple[float, Array]], pool: str) -> Array:
+def pool_members(parts: Sequence[tuple[float | Array, Array]], pool: str) -> Array:
     """Combine weighted probabilities: their mean, or the mean of their logs, normalized.
+
+    A weight is that of all rows, or an array of shape (n, 1).
 
     Examples
     --------

@@ -11,6 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skyfill.classify.class_calibration import Calibration
+from skyfill.classify.class_mixture import (
+    ClassMixture,
+    Part,
+    check_class_mixture,
+    class_mixture_arrays,
+    read_class_mixture,
+    with_mixture,
+)
 from skyfill.classify.class_tree import ClassTree
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.gap_draws import (
@@ -83,6 +91,8 @@ class Scorer:
         One of `POOLS`: how the members are combined; "mean" in older model files.
     held_out : HeldOut, optional
         Objects behind `profiles`; None in older model files.
+    mixture : ClassMixture, optional
+        Densities of the classes, one more member; None where they do not help.
     """
 
     classes: tuple[str, ...]
@@ -98,6 +108,7 @@ class Scorer:
     tree: ClassTree | None = None
     pool: str = "mean"
     held_out: HeldOut | None = None
+    mixture: ClassMixture | None = None
 
     @property
     def forests(self) -> tuple[tuple[str, FlatForest], ...]:
@@ -178,36 +189,54 @@ class Scorer:
             drawn = self._drawn(part, n_draws, rng) if n_draws > 1 else None
             share[rows] = np.nan if drawn is None else gap_share(drawn)
             if isinstance(average, str):
-                draw = partial(self._drawn, rng=rng)
-                odds[rows] = average_over_draws(draw, part, odds[rows], drawn, self.gaps)
+                draw = partial(self._drawn, rng=rng, for_trees=True)
+                made = drawn if self.mixture is None else None
+                odds[rows] = average_over_draws(draw, part, odds[rows], made, self.gaps)
             elif average:
-                odds[rows] = self._drawn(part, average, rng).mean(axis=0)
+                odds[rows] = self._drawn(part, average, rng, for_trees=True).mean(axis=0)
         return share
 
-    def _drawn(self, cells: Cells, n_draws: int, rng: Any) -> Array:
-        tables = self.network.draws(cells, n_draws, rng)
-        return np.stack([self._by_chunks(Cells(table)) for table in tables])
+    def _drawn(self, cells: Cells, n_draws: int, rng: Any, *, for_trees: bool = False) -> Array:
+        """Return odds for draws of the gaps as if measured, of shape (draws, n, classes).
 
-    def _by_chunks(self, cells: Cells, seen: list[Array] | None = None) -> Array:
-        """Return odds; append the log-likelihoods of the rows to `seen`, if given."""
+        A mixture of the classes integrates over gaps by itself: with `for_trees`, only the trees
+        see the draws.
+        """
+        tables = self.network.draws(cells, n_draws, rng)
+        whole = self._mixed(cells) if for_trees else None
+        return np.stack([self._by_chunks(Cells(table), mixed=whole) for table in tables])
+
+    def _by_chunks(
+        self, cells: Cells, seen: list[Array] | None = None, mixed: Array | None = None
+    ) -> Array:
+        """Return odds; append the log-likelihoods of the rows to `seen`, if given.
+
+        `mixed` holds what the mixture of the classes says, if it does not look at these rows.
+        """
         parts = [np.empty((0, len(self.classes)))]
         views = [member.view for member in self.members]
         size = ROWS_AT_ONCE if gpu_for(len(cells), WORTH_A_GPU) is None else ROWS_ON_GPU
         for start in range(0, len(cells), size):
             rows = cells.take(slice(start, start + size))
             facts = gather_facts(self.network, rows, views, likelihood=seen is not None)
-            parts.append(self._weigh(facts))
+            own = self._mixed(rows) if mixed is None else mixed[start : start + size]
+            parts.append(self._weigh(facts, own))
             if seen is not None and facts.seen is not None:
                 seen.append(facts.seen)
         return np.concatenate(parts)
 
-    def _weigh(self, facts: Facts) -> Array:
+    def _mixed(self, cells: Cells) -> Array | None:
+        return None if self.mixture is None else self.mixture.look(cells)
+
+    def _weigh(self, facts: Facts, mixed: Array | None) -> Array:
         """Probabilities times the change of the shares, by which draws count in the field."""
         X, views = facts.X, {member.view for member in self.members}
         seen = {view: VIEWS[view](facts, self.contrasts) for view in views}
-        parts = [
+        parts: list[Part] = [
             (weight, forest.predict_proba(seen[view])) for view, forest, weight in self.members
         ]
+        if self.mixture is not None and mixed is not None:
+            parts = with_mixture(parts, self.mixture.weight, mixed)
         P = self.calibration(pool_members(parts, self.pool))
         # For an object without any measurement only the shares of the classes are known.
         P[np.isnan(X).all(axis=1)] = self.shares
@@ -221,13 +250,12 @@ class Scorer:
 
     def without(self, columns: Sequence[int]) -> Scorer:
         """Return the scorer for a catalogue that lacks columns, whose gaps are not evidence."""
-        rates = [fit.gap_rates for fit in self.network.fits]
-        if not len(columns) or any(rate is None for rate in rates):
+        if not len(columns) or any(fit.gap_rates is None for fit in self.network.fits):
             return self
-        fits = [
-            fit._replace(gap_rates=_neutral(fit.gap_rates, columns)) for fit in self.network.fits
-        ]
-        return replace(self, network=replace(self.network, fits=tuple(fits)))
+        mixture = self.mixture
+        if mixture is not None:
+            mixture = replace(mixture, network=_neutral(mixture.network, columns))
+        return replace(self, network=_neutral(self.network, columns), mixture=mixture)
 
     def facts(self) -> dict[str, Any]:
         """Return everything that is not an array, for a model file."""
@@ -250,7 +278,7 @@ class Scorer:
             "contrasts": self.contrasts,
         }
         arrays |= {f"rule.{name}": getattr(self.rule, name) for name in _RULE}
-        arrays |= held_out_arrays(self.held_out)
+        arrays |= held_out_arrays(self.held_out) | class_mixture_arrays(self.mixture)
         if self.profiles is not None:
             arrays["profiles"] = np.stack(self.profiles)
         if self.gaps is not None:
@@ -279,6 +307,7 @@ class Scorer:
             ClassTree.from_facts(facts["tree"]) if "tree" in facts else None,
             str(facts.get("pool", "mean")),
             read_held_out(arrays),
+            read_class_mixture(arrays, network),
         )
         _check(scorer)
         return scorer
@@ -288,10 +317,13 @@ _RULE = ("center", "spread", "surprise")
 _GAPS = KnownGaps._fields
 
 
-def _neutral(rates: Array | None, columns: Sequence[int]) -> Array:
-    same = np.array(rates)
-    same[:, columns] = 0.5
-    return same
+def _neutral(network: MixtureNetwork, columns: Sequence[int]) -> MixtureNetwork:
+    """Return a network with informative gaps, to which gaps of some columns say nothing."""
+    rates = [np.array(fit.gap_rates) for fit in network.fits]
+    for each in rates:
+        each[:, columns] = 0.5
+    pairs = zip(network.fits, rates, strict=True)
+    return replace(network, fits=tuple(fit._replace(gap_rates=each) for fit, each in pairs))
 
 
 def _check(scorer: Scorer) -> None:
@@ -300,6 +332,7 @@ def _check(scorer: Scorer) -> None:
     check_profiles(scorer.profiles, C)
     check_contrasts(scorer.contrasts, p)
     check_held_out(scorer.held_out, C)
+    check_class_mixture(scorer.mixture, C, p)
     check_gaps(scorer.gaps, p)
     if scorer.tree is not None:
         scorer.tree.check(scorer.classes)

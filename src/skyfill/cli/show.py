@@ -101,6 +101,9 @@ def _class_lines(classes: Mapping[str, Any] | None) -> Iterator[str]:
     kinds = [tree["kind"] for tree in classes["trees"]]
     words = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
     calibration = classes["calibration"]
+    mixture = classes["mixture"]
+    if mixture is not None:
+        words += f"; mixture of {mixture['components']} components, weight {mixture['weight']:g}"
     yield f"\n{len(classes['shares'])} classes (trees: {words}; calibration: {calibration})"
     for each in classes["shares"]:
         moved = abs(each["training"] - each["field"]) > 1e-6

@@ -107,4 +107,5 @@ def _classes(model: Model) -> dict[str, Any] | None:
         ],
         "trees": [{"kind": TREES[forest.kind], "view": view} for view, forest in scorer.forests],
         "calibration": scorer.calibration.kind,
+        "mixture": None if scorer.mixture is None else scorer.mixture.description(),
     }

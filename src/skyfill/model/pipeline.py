@@ -23,16 +23,9 @@ from skyfill.network.mixture.margin import Constant, Identity, Margin
 
 # Files of format 2 hold a scorer, of format 3 limits or errors, of format 4 what was declared about
 # the training table or hashes of its rows, of format 5 forests that correct the mixtures, of format
-# 6 the ranges of what was learned from; a model without these keeps the older format, which older
-# versions read.
-FORMAT, REFINED_FORMAT, DECLARED_FORMAT, LIMIT_FORMAT, SCORER_FORMAT, PLAIN_FORMAT = (
-    6,
-    5,
-    4,
-    3,
-    2,
-    1,
-)
+# 6 a mixture of the classes or the ranges of what was learned from; a model without these keeps the
+# older format, which older versions read.
+PLAIN_FORMAT, SCORER_FORMAT, LIMIT_FORMAT, DECLARED_FORMAT, REFINED_FORMAT, FORMAT = range(1, 7)
 SIDES = ("lower", "upper")
 # Names of a scorer's arrays, and of its trees, start with these.
 SCORER, TREES = "scorer.", "scorer.forests."
@@ -203,7 +196,8 @@ def facts_of(model: Model) -> dict[str, Any]:
 
 
 def _format(model: Model) -> int:
-    if model.network.support is not None:
+    has_mixture = model.scorer is not None and model.scorer.mixture is not None
+    if has_mixture or model.network.support is not None:
         return FORMAT
     if model.refinement is not None:
         return REFINED_FORMAT

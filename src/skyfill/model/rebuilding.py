@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.catalog import Schema
+from skyfill.classify.class_mixture import MIXTURE
 from skyfill.classify.scorer import Scorer
 from skyfill.errors import ModelError
 from skyfill.impute.refinement import Refinement
@@ -32,6 +33,7 @@ from skyfill.model.pipeline import (
     Model,
 )
 from skyfill.network import MixtureNetwork
+from skyfill.network.mixture.checks import MAX_SCORE, check_mixture
 from skyfill.network.mixture.margin import Constant, Margin
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import BySpread
@@ -39,8 +41,7 @@ from skyfill.network.mixture.support import MOST_DOUBT, Support
 from skyfill.network.single.graph import as_parents
 
 # Bounds that no learned model comes near, so that nothing overflows when it is used.
-MAX_VALUE, MAX_SCORE = 1e150, 1e6
-LEAST_WIDTH, LEAST_VARIANCE = 1e-150, 1e-10
+MAX_VALUE, LEAST_WIDTH = 1e150, 1e-150
 MAX_LEVELS = 4096
 
 
@@ -187,6 +188,8 @@ def _scorer(
     if facts["format"] == PLAIN_FORMAT or is_optional:
         return None
     mine = {k.removeprefix(SCORER): a for k, a in arrays.items() if k.startswith(SCORER)}
+    k = len(mine.get(f"{MIXTURE}weights", ()))
+    check_limit("components", k, f"the mixture of the classes has {k} components", ModelError)
     return Scorer.from_arrays(facts["scorer"], mine, network)
 
 
@@ -214,18 +217,7 @@ def _fit(
     rates = arrays.get(f"fits.{f}.gap_rates")
     k = len(weights)
     check_limit("components", k, f"fit {f} has {k} components", ModelError)
-    if (weights.shape, means.shape, covs.shape) != ((k,), (k, p), (k, p, p)) or not k:
-        raise ValueError(f"fit {f}: weights, means and covariances do not belong together")
-    if not (weights > 0).all() or abs(weights.sum() - 1) > 1e-6:
-        raise ValueError(f"fit {f}: the weights must be positive, with sum 1")
-    if rates is not None and (rates.shape != (k, p) or not ((rates > 0) & (rates < 1)).all()):
-        raise ValueError(f"fit {f}: the gap rates must lie between 0 and 1")
-    if np.abs(means).max() > MAX_SCORE or np.abs(covs).max() > MAX_SCORE:
-        raise ValueError(f"fit {f}: means or covariances beyond {MAX_SCORE:g}")
-    if not np.allclose(covs, covs.transpose(0, 2, 1), rtol=1e-9, atol=1e-12):
-        raise ValueError(f"fit {f}: a covariance matrix must be symmetric")
-    if np.linalg.eigvalsh(covs).min() < LEAST_VARIANCE:
-        raise ValueError(f"fit {f}: a component has no spread in some direction")
+    check_mixture(Mixture(weights, means, covs, rates, None), p, f"fit {f}")
     graphs = None if parents is None else tuple(as_parents(graph, names) for graph in parents)
     if graphs is not None and len(graphs) != k:
         raise ValueError(f"fit {f}: one graph per component is needed")

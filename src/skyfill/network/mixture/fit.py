@@ -267,13 +267,13 @@ def fit_mixture(
         # One draw completes the rows and undoes errors.
         one = _gaussian_within(scores, expect, is_shared=not resample)
         full = draw_scores(scores, (one,), 1, rng)[0]
-    start = maximize_mixture(_first_moments(scores.values, full, plan, rng), plan)
+    start = maximize_mixture(first_moments(scores.values, full, plan, rng), plan)
     found = climb_mixture(expect, start, plan, rng=rng, tol=tol, max_iter=max_iter)
     spent(fit_cost(len(scores), scores.values.shape[1], plan.n_components))
     return found
 
 
-def _first_moments(Z: Array, full: Array, plan: Plan, rng: Generator) -> Moments:
+def first_moments(Z: Array, full: Array, plan: Plan, rng: Generator) -> Moments:
     """Moments of clusters of completed rows."""
     k = _count_distinct(full[:PLAN_ROWS], plan.n_components)
     labels = _cluster(full, k, rng, whiten=bool(plan.pooling))
