@@ -305,6 +305,8 @@ def rivals(mask):
 RIVALS = {
     "network": partial(network, refine=None),
     "refined": network,
+    "full": partial(network, refine=None, arcs="full"),
+    "fullrefined": partial(network, arcs="full"),
     "mean": MeanImputer,
     "paper": PaperNetwork,
     "mixture": GaussianMixtureImputer,
@@ -322,6 +324,8 @@ RIVALS = {
 TITLES = {
     "network": "skyfill, mixtures alone",
     "refined": "skyfill NetworkImputer",
+    "full": "skyfill, mixtures alone, full covariances",
+    "fullrefined": "skyfill, full covariances",
     "mean": "column mean",
     "paper": "one network (the paper's)",
     "mixture": "independent mixtures",

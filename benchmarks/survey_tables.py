@@ -110,6 +110,17 @@ def debosscher():
     return build(f"Debosscher, {len(names)} features", table, names, groups=())
 
 
+def made_up():
+    """Twelve clumps in 150 columns, each along four directions of its own; without families."""
+    rng, (n, p, k, q) = np.random.default_rng(5), (3000, 150, 12, 4)
+    kind, means = rng.integers(k, size=n), 0.7 * rng.normal(size=(k, p))
+    loads = 0.5 * rng.normal(size=(k, p, q))
+    X = means[kind] + np.einsum("npq,nq->np", loads[kind], rng.normal(size=(n, q)))
+    X += 0.5 * rng.normal(size=(n, p))
+    names = tuple(f"x{j}" for j in range(p))
+    return SurveyTable("made up, 150 columns", X, names, (), ())
+
+
 def build(title, table, names, *, groups, logs=(), softs=(), magnitudes=()):  # noqa: PLR0913
     """Take numbers, logarithms of the skewed; arcsinh where skewed values may be 0 or below."""
     X = table.numbers(*names)
@@ -131,4 +142,5 @@ TABLES = {
     "sage": sage,
     "eros": eros,
     "debosscher": debosscher,
+    "wide": made_up,
 }
