@@ -42,7 +42,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     A `NetworkImputer` learns the features of all rows, labelled or not, despite their gaps.
     A forest and boostings then learn the classes from several views of each object: its values
-    with their gaps, the filled ones, and contrasts of these, such as colors. The same trees, grown
+    with their gaps, the filled ones, and contrasts of these, such as colors; with "both", densities
+    of the classes have a vote where held-out objects say so. The same trees, grown
     once more without each fold of the rows, give every training row a probability that does not
     depend on its label; the classifier is calibrated on these.
 
