@@ -251,7 +251,7 @@ def test_masked_labels_are_no_class_and_masked_cells_are_gaps():
 @pytest.mark.parametrize(("scale", "offset"), [(1e43, 0.0), (1.0, 1e9), (1e-46, 0.0), (1e-3, -1e6)])
 def test_units_and_offsets_do_not_cost_accuracy(method, scale, offset):
     X, y = stars(300, rate=0.1)
-    new, truth = stars(400, seed=1, rate=0.1)
+    new, truth = stars(2000, seed=1, rate=0.1)
     plain = quick(method).fit(X, y).predict(new)
     moved = quick(method).fit(X * scale + offset, y).predict(new * scale + offset)
     assert (moved == truth).mean() > (plain == truth).mean() - 0.03

@@ -34,7 +34,7 @@ def kinds(n, seed):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("next")
-    table = kinds(300, 0)
+    table = kinds(1000, 0)
     small = CatalogClassifier(
         "forest",
         n_trees=30,

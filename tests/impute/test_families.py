@@ -17,7 +17,9 @@ def survey_table(n=600, seed=0):
     """The last three columns are of one survey; the third is nearly a function of the fourth."""
     rng = np.random.default_rng(seed)
     a, b, c, noise = rng.normal(size=(4, n))
-    truth = np.column_stack([a, b, np.abs(c) + 0.02 * noise, c, np.abs(a) + 0.3 * c])
+    # Away from 0, where a column would end by nature.
+    rule = 5 + np.abs(c) + 0.02 * noise
+    truth = np.column_stack([a, b, rule, c, np.abs(a) + 0.3 * c])
     lost = rng.random(truth.shape) < 0.08
     lost[rng.random(n) < 0.25, 2:] = True
     return truth, np.where(lost, np.nan, truth)
@@ -49,7 +51,7 @@ def test_a_row_lacks_a_family_if_half_of_it_is_missing():
 
 
 def test_a_rule_within_the_survey_is_used_where_it_can_be(fitted):
-    truth, new = survey_table(3000, 1)
+    truth, new = survey_table(12000, 1)
     lost = np.isnan(new[:, 2])
     error, alone = (fitted.transform(new) - truth)[:, 2], ~np.isnan(new[:, 3])
     assert error[lost & alone].std() < 0.25

@@ -67,7 +67,9 @@ def test_fits_that_differ_in_their_gaps_are_refused(model, tmp_path):
 def test_the_file_is_a_plain_zip_of_json_and_arrays_and_always_the_same(model, path, tmp_path):
     with zipfile.ZipFile(path) as archive:
         assert sorted(archive.namelist()) == sorted([FACTS, ARRAYS])
-        assert json.loads(archive.read(FACTS))["format"] == 1
+        assert json.loads(archive.read(FACTS))["format"] == 6
+    plain = replace(model, network=replace(model.network, support=None))
+    assert facts_of(plain)["format"] == 1
     save_model(load_model(path), tmp_path / "b.skyfill")
     assert (tmp_path / "b.skyfill").read_bytes() == path.read_bytes()
 
@@ -195,7 +197,8 @@ def test_a_saved_classifier_gives_the_same_probabilities_bit_for_bit(method, tmp
 
 
 def test_profiles_of_classes_are_kept_and_checked_and_older_versions_are_told(judge, tmp_path):
-    model = replace(judge, trained_on=None)
+    network = replace(judge.network, support=None)
+    model = replace(judge, trained_on=None, network=network)
     assert facts_of(model)["format"] == 4
     save_model(model, tmp_path / "p.skyfill")
     again = load_model(tmp_path / "p.skyfill").scorer.profiles

@@ -11,7 +11,7 @@ from skyfill.errors import CatalogError
 from skyfill.model import train
 from skyfill.network import learn_one_network
 from skyfill.network.mixture.fit import climb_mixture
-from skyfill.network.mixture.margin import fit_margin
+from skyfill.network.mixture.margin import MAPS
 from skyfill.network.mixture.mixture import expect_parts, split
 from skyfill.scale.train_disk import expect_columns, train_file, with_margins, write_columns
 from skyfill.threads import map_threads, one_blas_thread
@@ -61,7 +61,8 @@ def test_a_model_learned_from_a_file_is_that_of_the_rows_in_memory(extension, tm
     # The same start, taken up in memory.
     places = np.sort(np.random.default_rng(0).choice(len(X), 1000, replace=False))
     start, learned = train(as_catalog(X[places], tmp_path / "sample.csv"), NAMES, **OPTIONS)
-    margins = tuple(fit_margin(column[~np.isnan(column)]) for column in X.T)
+    make = MAPS[learned.maps]
+    margins = tuple(make(column[~np.isnan(column)]) for column in X.T)
     network = replace(start.network, margins=margins)
     parts = split(network.scores(X))
     with one_blas_thread():
@@ -133,7 +134,7 @@ def test_scores_replace_the_numbers_and_gaps_stay(tmp_path):
     X = stars(1500)
     model, _ = train(as_catalog(X, tmp_path / "a.csv"), NAMES, **OPTIONS)
     with write_columns(iter([X]), 3, tmp_path) as columns:
-        changed = with_margins(model, columns, fit_margin)
+        changed = with_margins(model, columns, MAPS["ranks"])
         Z = columns.rows(0, len(X))
     np.testing.assert_array_equal(np.isnan(Z), np.isnan(X))
     np.testing.assert_array_equal(Z, changed.network.scores(X))

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from skyfill.model.cells import summarize_cells
+from skyfill.model.guard import seen_ranges
 from skyfill.model.pipeline import Detection, Model
-from skyfill.network.mixture.margin import Identity, Margin
+from skyfill.network.mixture.margin import Margin
 from skyfill.network.summary import summarize_network
 
 # Kinds of `FlatForest` in the words of the field.
@@ -49,15 +50,16 @@ def _features(model: Model) -> list[dict[str, Any]]:
     rates = [fit.weights @ fit.gap_rates for fit in fits if fit.gap_rates is not None]
     shares = np.mean(rates, axis=0) if rates else [None] * len(model.features)
     known = [_detection(each) for each in model.detections] or [{}] * len(model.features)
+    ranges = seen_ranges(model.network)
     return [
         {
             **vars(feature),
-            **_spread(margin),
+            **_spread(margin, ends),
             "gaps": None if share is None else round(float(share), 4),
             **detection,
         }
-        for feature, margin, share, detection in zip(
-            model.features, model.network.margins, shares, known, strict=True
+        for feature, margin, ends, share, detection in zip(
+            model.features, model.network.margins, ranges, shares, known, strict=True
         )
     ]
 
@@ -80,12 +82,12 @@ def describe_refined(model: Model) -> list[dict[str, Any]]:
     return facts
 
 
-def _spread(margin: Margin) -> dict[str, Any]:
-    """Give the range of a feature in training or, where it is only standardized, mean and sd."""
-    low, high = float(margin.x[0]), float(margin.x[-1])
-    if isinstance(margin, Identity):
+def _spread(margin: Margin, ends: tuple[float, float] | None) -> dict[str, Any]:
+    """Give the range of a feature in training or, where that is not known, mean and sd."""
+    if ends is None:
+        low, high = float(margin.x[0]), float(margin.x[-1])
         return {"range": None, "mean": low, "sd": high - low}
-    return {"range": [low, high]}
+    return {"range": list(ends)}
 
 
 def _detection(detection: Detection) -> dict[str, Any]:

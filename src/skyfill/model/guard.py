@@ -13,7 +13,8 @@ from skyfill.catalog.limit_rules import LIMITS, flag_column, flagged
 from skyfill.catalog.sentinels import Suspect, suspects_of
 from skyfill.model.cells import features_of
 from skyfill.model.pipeline import Model
-from skyfill.network.mixture.margin import Identity, Margin
+from skyfill.network import MixtureNetwork
+from skyfill.network.mixture.margin import Identity
 
 # More values than this share outside the range seen in training are worth a warning, and at least
 # so many, or most: new extremes are ordinary in a few rows.
@@ -31,16 +32,23 @@ class Outside(NamedTuple):
     high: float
 
 
-def seen_range(margin: Margin) -> tuple[float, float] | None:
-    """Return the smallest and largest value that was seen in training, if the model knows it."""
-    return None if isinstance(margin, Identity) else (float(margin.x[0]), float(margin.x[-1]))
+def seen_ranges(network: MixtureNetwork) -> list[tuple[float, float] | None]:
+    """Return each column's smallest and largest value in training; None if nothing is known.
+
+    Where limits were learned, values beyond all that was seen are to be expected.
+    """
+    if network.support is not None and network.within_limits is None:
+        return [(float(low), float(high)) for low, high in network.support.ends.T]
+    linear = [isinstance(margin, Identity) for margin in network.margins]
+    ends = [(float(margin.x[0]), float(margin.x[-1])) for margin in network.margins]
+    return [None if unknown else end for unknown, end in zip(linear, ends, strict=True)]
 
 
 def find_outside(model: Model, table: Table) -> list[Outside]:
     """Find features of which many values lie outside the range seen in training."""
     X, found = features_of(model, table)[0], []
-    for name, column, margin in zip(model.names, X.T, model.network.margins, strict=True):
-        seen, ends = column[~np.isnan(column)], seen_range(margin)
+    for name, column, ends in zip(model.names, X.T, seen_ranges(model.network), strict=True):
+        seen = column[~np.isnan(column)]
         if ends is None or not seen.size:
             continue
         count = int(((seen < ends[0]) | (seen > ends[1])).sum())
@@ -98,8 +106,8 @@ def find_unknown(model: Model, table: Table) -> dict[str, list[Suspect]]:
     names = [name for name in model.names if name in table.names]
     found = find_undeclared(table, names, model.declared)
     factors = features_of(model, Table(table.arrow.slice(0, 0)))[1]
-    known = zip(model.names, model.network.margins, factors, strict=True)
-    ends = {name: (seen_range(margin), factor) for name, margin, factor in known}
+    known = zip(model.names, seen_ranges(model.network), factors, strict=True)
+    ends = {name: (ends, factor) for name, ends, factor in known}
     new = {
         name: [s for s in suspects if not _is_within(float(s.value), *ends[name])]
         for name, suspects in found.items()

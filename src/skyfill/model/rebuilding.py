@@ -105,15 +105,18 @@ def _support(arrays: Mapping[str, NDArray[Any]], p: int) -> Support | None:
     if SUPPORT + "low" not in arrays:
         return None
     found = {name: arrays[SUPPORT + name] for name in Support._fields}
+    shapes = {"doubt": (1,), "ends": (2, p)}
     for name, array in found.items():
-        if array.dtype != np.float64 or array.shape != ((1,) if name == "doubt" else (p, p)):
+        if array.dtype != np.float64 or array.shape != shapes.get(name, (p, p)):
             raise ValueError(f"array {name!r} of the ranges has the wrong type or shape")
-    low, high, related, doubt = found.values()
-    if np.isnan(low).any() or np.isnan(high).any() or not (low <= high).all():
+    low, high, related, ends, doubt = found.values()
+    if not (low <= high).all() or not (ends[0] <= ends[1]).all():
         raise ValueError("ranges of what was learned from must not end before they begin")
+    if np.abs(ends).max() > MAX_VALUE:
+        raise ValueError(f"values beyond {MAX_VALUE:g}")
     if not ((related >= 0) & (related <= 1)).all() or not 0 <= doubt[0] <= MOST_DOUBT:
         raise ValueError("relations of columns must be shares, and doubts must be small")
-    return Support(low, high, related, float(doubt[0]))
+    return Support(low, high, related, ends, float(doubt[0]))
 
 
 def _hashes(found: NDArray[Any] | None) -> NDArray[np.uint64] | None:

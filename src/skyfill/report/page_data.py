@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,10 @@ from skyfill.network.mixture.row_kernels import NARROWEST
 Array = NDArray[np.float64]
 # An axis shows the middle of a column, and its own width on both sides where there are data.
 MIDDLE, END, AIR = (0.05, 0.95), (0.002, 0.998), 0.06
-# Columns of positive values whose middle spans more than this factor are shown on a logarithmic
-# axis; the share of this span that it has below the middle.
-FACTOR, BELOW = 10.0, 0.4
+# Columns of positive values whose middle spans more than this factor, with an upper half longer than
+# the lower one by the second, are shown on a logarithmic axis; the share of this span that it has
+# below the middle.
+FACTOR, SKEW, BELOW = 10.0, 2.0, 0.4
 
 
 def export_network(network: MixtureNetwork) -> dict[str, Any]:
@@ -100,17 +100,17 @@ def export_margin(margin: Margin) -> dict[str, Any]:
 
 def axes_of(network: MixtureNetwork) -> list[dict[str, Any]]:
     """Choose the axis of each feature: its ends, and whether it is logarithmic."""
-    # That nothing is known of an object is no evidence here.
+    # That nothing is known of an object is no evidence here; calibration is rough in the tails.
     fits = tuple(fit._replace(gap_rates=None) for fit in network.fits)
-    plain = replace(network, fits=fits, support=None)
-    levels = (END[0], *MIDDLE, END[1])
+    plain = MixtureNetwork(network.names, network.margins, fits)
+    levels = (END[0], MIDDLE[0], 0.5, MIDDLE[1], END[1])
     found = plain.quantiles(np.full((1, len(network)), np.nan), levels)[:, 0]
     return [_axis(*map(float, column)) for column in found.T]
 
 
-def _axis(first: float, low: float, high: float, last: float) -> dict[str, Any]:
+def _axis(first: float, low: float, middle: float, high: float, last: float) -> dict[str, Any]:
     """Choose an axis by quantiles of its feature."""
-    if low > 0 and high / low > FACTOR:
+    if low > 0 and high / low > FACTOR and high - middle > SKEW * (middle - low):
         # As far below the middle as a lognormal reaches.
         return {"low": max(first, low * (low / high) ** BELOW), "high": last, "log": True}
     reach = (high - low) or 1.0

@@ -152,15 +152,16 @@ def _sample(columns: ColumnFiles, schema: pa.Schema, rows: int, seed: Any) -> Ta
 
 def with_margins(model: Model, columns: ColumnFiles, make: Callable[[Array], Margin]) -> Model:
     """Estimate the margins from all rows, one column at a time; replace the numbers by scores."""
-    margins = []
+    margins, ends = [], []
     for j in range(len(columns.files)):
         column = columns.column(j)
         seen = np.asarray(column[~np.isnan(column)])
         check_range(model.names[j], seen)
         margins.append(make(seen))
+        ends.append((float(seen.min()), float(seen.max())))
     support = model.network.support
     if support is not None:
-        support = support.on(margins, model.network.margins)
+        support = support.on(margins, model.network.margins)._replace(ends=np.array(ends).T)
     network = replace(model.network, margins=tuple(margins), support=support)
     columns.replace(replace(network, fits=()).scores, block_rows=BLOCK_ROWS)
     return replace(model, network=network)

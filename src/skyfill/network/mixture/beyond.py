@@ -157,4 +157,5 @@ def doubt_of(model: MixtureNetwork, outside: Outside) -> float:
 def with_support(network: MixtureNetwork, cells: Cells, doubt: float) -> MixtureNetwork:
     """Let a network know the rows that it was learned from, and how uncertain it is beyond."""
     support = find_support(network.scores(cells.values))
-    return replace(network, support=support._replace(doubt=doubt))
+    ends = np.stack([np.nanmin(cells.values, axis=0), np.nanmax(cells.values, axis=0)])
+    return replace(network, support=support._replace(ends=ends, doubt=doubt))

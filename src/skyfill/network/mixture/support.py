@@ -41,6 +41,8 @@ class Support(NamedTuple):
         Normal scores of the k-th column in rows that have the j-th: entry (j, k).
     related : array of shape (p, p)
         How much of a step in the k-th column the j-th follows: their correlation, without sign.
+    ends : array of shape (2, p)
+        Smallest and largest value of each column, as they are.
     doubt : float
         Standard deviation that a gap gains for each step beyond, in normal scores.
     """
@@ -48,6 +50,7 @@ class Support(NamedTuple):
     low: Array
     high: Array
     related: Array
+    ends: Array
     doubt: float = USUAL_DOUBT
 
     def distance(self, scores: Array) -> Array:
@@ -56,6 +59,8 @@ class Support(NamedTuple):
         Examples
         --------
         >>> one = find_support(np.repeat(np.linspace(-2, 2, 101)[:, None], 2, axis=1))
+        >>> one.ends.tolist()
+        [[-2.0, -2.0], [2.0, 2.0]]
         >>> one.distance(np.array([[3.0, np.nan], [0.0, np.nan]]))[:, 1].round(1).tolist()
         [1.0, 0.0]
         """
@@ -90,7 +95,10 @@ def _measure(Z, low, high, related, out):  # type: ignore[no-untyped-def]
 
 
 def find_support(scores: Array) -> Support:
-    """Learn the ranges from normal scores of a table, NaN where values are missing."""
+    """Learn the ranges from normal scores of a table, NaN where values are missing.
+
+    `ends` are those of the scores; see `beyond.with_support`.
+    """
     p, seen = scores.shape[1], ~np.isnan(scores)
     low, high = np.full((p, p), -np.inf), np.full((p, p), np.inf)
     for j in range(p):
@@ -98,7 +106,12 @@ def find_support(scores: Array) -> Support:
         for k in np.flatnonzero(seen[seen[:, j]].sum(axis=0) >= LEAST_TOGETHER).tolist():
             values = rows[seen[seen[:, j], k], k]
             low[j, k], high[j, k] = np.quantile(values, [EDGE, 1 - EDGE])
-    return Support(low, high, _related(scores, seen))
+    ends = np.array([_outermost(column[~np.isnan(column)]) for column in scores.T]).T
+    return Support(low, high, _related(scores, seen), ends)
+
+
+def _outermost(seen: Array) -> tuple[float, float]:
+    return (float(seen.min()), float(seen.max())) if seen.size else (0.0, 0.0)
 
 
 def _related(scores: Array, seen: BoolArray) -> Array:
