@@ -140,7 +140,7 @@ def find_doubt(away: Array, spread: Array, distance: Array) -> float:
     Examples
     --------
     >>> x = np.random.default_rng(0).normal(size=4000)
-    >>> float(find_doubt(x * np.hypot(0.1, 0.5), np.full(4000, 0.1), np.ones(4000)).round(1))
+    >>> round(find_doubt(x * np.hypot(0.1, 0.5), np.full(4000, 0.1), np.ones(4000)), 1)
     0.5
     """
     far = (distance > FAR) & np.isfinite(away) & np.isfinite(spread)
