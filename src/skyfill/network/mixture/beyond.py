@@ -36,6 +36,8 @@ from skyfill.network.mixture.support import find_doubt, find_support
 BEYOND, FAR_OUT = 0.1, 0.1
 # Share of the rows that is left out at either end of a table.
 OUTER = 0.15
+# What sharing regressions must leave at most of what is missed without: it blurs components.
+WORTH = 0.9
 # Rows to try ways on, and fits that tell how uncertain gaps beyond are.
 TRIAL_ROWS, DOUBT_FITS = 2000, 2
 
@@ -134,7 +136,7 @@ def choose_pooling(
         return float(weight * np.mean(far) + (1 - weight) * held_out_log(kind, mine, held))
 
     pooled = tuple(np.where(beyond, strength, 1.0).tolist())
-    return min((), pooled, key=log_missed)
+    return pooled if log_missed(pooled) < log_missed(()) + np.log(WORTH) else ()
 
 
 def learn_doubt(cells: Cells, kind: str, plan: Plan, rng: Generator) -> float:
