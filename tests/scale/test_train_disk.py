@@ -61,7 +61,7 @@ def test_a_model_learned_from_a_file_is_that_of_the_rows_in_memory(extension, tm
     # The same start, taken up in memory.
     places = np.sort(np.random.default_rng(0).choice(len(X), 1000, replace=False))
     start, learned = train(as_catalog(X[places], tmp_path / "sample.csv"), NAMES, **OPTIONS)
-    make = MAPS[learned.maps]
+    make = MAPS[learned.plan.maps]
     margins = tuple(make(column[~np.isnan(column)]) for column in X.T)
     network = replace(start.network, margins=margins)
     parts = split(network.scores(X))

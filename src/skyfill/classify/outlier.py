@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from skyfill.network import Cells, MixtureNetwork, learn_mixture
+from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.cells import as_cells
 from skyfill.network.mixture.fit import GIVEN, Plan
+from skyfill.network.mixture.learn import fit_plan
 from skyfill.network.mixture.margin import Margin
 from skyfill.network.mixture.one_network import refit
 
@@ -178,19 +179,9 @@ def _not_held(cells: Cells, rows: NDArray[np.int64], n_held: int) -> Cells:
 
 
 def _fit(train: Cells, *, plan: Plan, n_fits: int, rng: np.random.Generator) -> MixtureNetwork:
-    """Fit by the plan that was found."""
-    k = min(plan.n_components, len(train))
-    return learn_mixture(
-        train,
-        n_components=k,
-        shrinkage=plan.shrinkage,
-        arcs=plan.arcs,
-        n_factors=plan.n_factors or "auto",
-        calibrate=False,
-        n_fits=n_fits,
-        tol=1e-3,
-        rng=rng,
-    ).network
+    """Fit by the plan that was found; what gaps say is no part of how ordinary values are."""
+    plan = plan._replace(n_components=min(plan.n_components, len(train)), informative=False)
+    return fit_plan(train, plan, rng, n_fits)
 
 
 def _ridge(design: Array, values: Array) -> Array:

@@ -26,9 +26,9 @@ from skyfill.network.mixture.row_kernels import NARROWEST
 Array = NDArray[np.float64]
 # An axis shows the middle of a column, and its own width on both sides where there are data.
 MIDDLE, END, AIR = (0.05, 0.95), (0.002, 0.998), 0.06
-# Columns of positive values whose middle spans more than this factor, with an upper half longer than
-# the lower one by the second, are shown on a logarithmic axis; the share of this span that it has
-# below the middle.
+# Columns of positive values whose middle spans more than this factor, with an upper half longer by
+# the second than the lower one, are shown on a logarithmic axis; the share of this span that it
+# has below the middle.
 FACTOR, SKEW, BELOW = 10.0, 2.0, 0.4
 
 

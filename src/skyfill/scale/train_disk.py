@@ -108,7 +108,7 @@ def train_file(
         steps.report(f"a start learned from {len(sample):,} rows")
         if len(sample) == columns.n_rows:
             return Refined(model, learned.plan, len(sample), learned.n_iter, learned.converged)
-        model = with_margins(model, columns, MAPS[learned.maps])
+        model = with_margins(model, columns, MAPS[learned.plan.maps])
         steps.report("margins estimated from all rows")
         how: dict[str, Any] = {k: options[k] for k in ("tol", "max_iter") if k in options}
         how |= {"n_rows": columns.n_rows, "watch": steps.watch}

@@ -59,6 +59,7 @@ class Plan(NamedTuple):
     informative: bool = False
     pooling: tuple[float, ...] = ()  # of each column (pooling.py); empty without limits
     n_factors: int = 0  # of each component (factors.py); 0 where covariances have none
+    maps: str = "ranks"  # of the columns (margin.py)
 
 
 def trial_tol(plan: Plan) -> float:

@@ -52,14 +52,13 @@ Levels = tuple[Array | None, BySpread | None]
 
 @dataclass(frozen=True)
 class LearnedMixture:
-    """A learned mixture, the plan and the maps that were chosen, and what each trial scored."""
+    """A learned mixture, the plan that held-out rows chose, and what each trial scored."""
 
     network: MixtureNetwork
     plan: Plan
     trials: tuple[tuple[Plan, float], ...]
     n_iter: int
     converged: bool
-    maps: str = "ranks"
 
 
 def learn_mixture(  # noqa: PLR0913 - every option of the model
@@ -135,7 +134,7 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
             asked = ask(n_components, shrinkage, "full", n_factors, gaps)
         bare = MixtureNetwork(names, with_single_values(map_columns(cells, kind), cells.values), ())
         scores = bare.score_cells(cells)
-        plan, trials = choose_plan(scores, asked, rng, pooling=pooling)
+        plan, trials = choose_plan(scores, asked, rng, pooling=pooling, maps=kind)
         if rehearsal is not None and len(asked.components) > 1:
             plan = choose_fewer(kind, plan, rehearsal.easier)
         plans = _spread(plan, n_fits, n_components == "auto")
@@ -160,7 +159,7 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
             network = with_support(network, cells, doubt)
     n_iter = max(fit.n_iter for fit in fits)
     converged = all(fit.converged for fit in fits)
-    return LearnedMixture(network, plan, trials, n_iter, converged, kind)
+    return LearnedMixture(network, plan, trials, n_iter, converged)
 
 
 class Way(NamedTuple):
@@ -181,7 +180,7 @@ def _choose_way(cells: Cells, margins: bool, rng: Generator) -> Way:
     elif margins and len(cells) >= CALIBRATION_ROWS:
         choose = choose_noisy_maps if cells.is_noisy.any() else choose_plain_maps
         kind = choose(cells, Plan(MAP_COMPONENTS, FIRST_SHRINKAGE), rng)
-    if cells.is_plain and len(cells) >= CALIBRATION_ROWS:
+    if margins and cells.is_plain and len(cells) >= CALIBRATION_ROWS:
         pooling = choose_pooling(cells, kind, Plan(1, FIRST_SHRINKAGE), POOLING, rng)
     return Way(kind, pooling, rehearsal)
 
@@ -215,6 +214,15 @@ def _calibrate(
         return fit_again(bare, rows, plan, seeds, CALIBRATION_FITS)
 
     return fit_levels(learn, cells.take(rng.permutation(len(cells))[: 2 * PLAN_ROWS]), rng)
+
+
+def fit_plan(cells: Cells, plan: Plan, rng: Generator, n_fits: int) -> MixtureNetwork:
+    """Fit maps and mixtures of a plan to some rows, as well as choices and levels need it."""
+    names = tuple(map(str, range(cells.values.shape[1])))
+    maps = with_single_values(map_columns(cells, plan.maps), cells.values)
+    network = fit_again(MixtureNetwork(names, maps, ()), cells, plan, rng, n_fits)
+    few = (~np.isnan(cells.values)).sum(axis=0) < FEW_SEEN
+    return replace(network, fits=tuple(isolate(fit, few) for fit in network.fits))
 
 
 def fit_again(

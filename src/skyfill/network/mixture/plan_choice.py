@@ -68,14 +68,19 @@ def ask(
 
 
 def choose_plan(
-    scores: Cells, asked: Asked, rng: Generator, *, pooling: tuple[float, ...] = ()
+    scores: Cells,
+    asked: Asked,
+    rng: Generator,
+    *,
+    pooling: tuple[float, ...] = (),
+    maps: str = "ranks",
 ) -> tuple[Plan, tuple[tuple[Plan, float], ...]]:
     """Settle one part of the plan after the other by held-out observed-data likelihood per row."""
     first = FIRST_SHRINKAGE if FIRST_SHRINKAGE in asked.shrinkages else asked.shrinkages[0]
     informative = asked.gaps[0] == "informative"
     # Components are first counted, and shrinkage is chosen, for full covariances.
     arcs = "full" if asked.arcs[0] == "factors" else asked.arcs[0]
-    plan = Plan(asked.components[0], first, arcs, informative, pooling)
+    plan = Plan(asked.components[0], first, arcs, informative, pooling, maps=maps)
     n, p = scores.values.shape
     if n < LEAST_ROWS:
         return plan._replace(n_components=min(plan.n_components, n)), ()
