@@ -74,6 +74,25 @@ def test_the_file_is_a_plain_zip_of_json_and_arrays_and_always_the_same(model, p
     assert (tmp_path / "b.skyfill").read_bytes() == path.read_bytes()
 
 
+def test_ranges_of_what_was_learned_from_are_kept_and_checked(model, tmp_path):
+    save_model(model, tmp_path / "s.skyfill")
+    again = load_model(tmp_path / "s.skyfill").network.support
+    for ours, theirs in zip(again, model.network.support, strict=True):
+        assert np.array_equal(ours, theirs)
+    wrong = {
+        "low": again.high + 1,
+        "high": np.full(again.high.shape, np.nan),
+        "related": again.related + 1,
+        "ends": again.ends[::-1] * [[1], [-1]],
+        "doubt": 1e9,
+    }
+    for name, value in wrong.items():
+        network = replace(model.network, support=again._replace(**{name: value}))
+        save_model(replace(model, network=network), tmp_path / "forged.skyfill")
+        with pytest.raises(ModelError, match=r"ranges|relations"):
+            load_model(tmp_path / "forged.skyfill")
+
+
 def test_margins_of_every_kind_come_back(tmp_path):
     table = Table.from_columns({"a": np.linspace(0, 1, 40), "b": np.full(40, 3.0)})
     for margins in (True, False):

@@ -6,6 +6,7 @@ import pytest
 from skyfill.device import gpu_for, using
 from skyfill.network.cells import Cells
 from skyfill.network.mixture import on_device
+from skyfill.network.mixture.beyond import with_support
 from skyfill.network.mixture.fit import Plan, fit_mixture
 from skyfill.network.mixture.margin import fit_margin, identity_margin
 from skyfill.network.mixture.mixture import Mixture, expect_mixture, sort_rows
@@ -38,6 +39,22 @@ def network(rng, X, *, informative=False):
     margins = [fit_margin(seen[0]), fit_margin(seen[1]), identity_margin(seen[2])]
     fits = tuple(mixture(rng, k, informative=informative) for k in (3, 2))
     return MixtureNetwork(tuple("abcd"), (*margins, fit_margin(seen[3])), fits)
+
+
+@pytest.mark.parametrize("name", DEVICES)
+def test_gaps_beyond_what_was_learned_are_widened_alike(name):
+    rng = np.random.default_rng(8)
+    X = table(rng)
+    model = with_support(network(rng, X), Cells(X), 0.5)
+    far = np.where(rng.random(X.shape) < 0.5, 4 * X, X)
+    assert model.is_beyond(Cells(far)).any()
+    expected, quantiles = model.posterior(far), model.quantiles(far, [0.1, 0.9])
+    draws = model.draws(far, 3, 0)
+    with using(name):
+        found = model.posterior(far)
+        assert np.allclose(model.quantiles(far, [0.1, 0.9]), quantiles, atol=1e-9)
+        assert np.allclose(model.draws(far, 3, 0), draws, atol=1e-9)
+    assert np.allclose(found.sd, expected.sd, atol=1e-9)
 
 
 @pytest.mark.parametrize("informative", [False, True])
