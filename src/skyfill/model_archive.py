@@ -21,8 +21,10 @@ FACTS, ARRAYS = "model.json", "arrays.safetensors"
 MAX_BYTES = {FACTS: 2**26, ARRAYS: 2**31}
 # A text for people, written with the model so that it can be read without building it.
 DESCRIPTION = "description"
+# Which gaps of the training table were beyond what was measured.
+BEYOND = "beyond"
 # Facts that no result depends on.
-NOT_COMPUTED_WITH = ("format", "provenance", "strength", "identifier", DESCRIPTION)
+NOT_COMPUTED_WITH = ("format", "provenance", "strength", BEYOND, "identifier", DESCRIPTION)
 
 
 def identify(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:

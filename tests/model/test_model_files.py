@@ -15,7 +15,8 @@ from skyfill.classify.prior import Profiles, match_profiles
 from skyfill.errors import CatalogError, ModelError
 from skyfill.impute import NetworkImputer
 from skyfill.model import ARRAYS, FACTS, load_model, save_model, train, train_classifier
-from skyfill.model.pipeline import facts_of
+from skyfill.model.pipeline import arrays_of, facts_of
+from skyfill.model.rebuilding import rebuild
 
 
 def make_table(n=300, seed=0):
@@ -91,6 +92,25 @@ def test_ranges_of_what_was_learned_from_are_kept_and_checked(model, tmp_path):
         save_model(replace(model, network=network), tmp_path / "forged.skyfill")
         with pytest.raises(ModelError, match=r"ranges|relations"):
             load_model(tmp_path / "forged.skyfill")
+
+
+def test_shares_of_gaps_beyond_are_kept_and_checked_and_no_result_depends_on_them(model, tmp_path):
+    shares = np.array([0.0, 0.25, 0.5])
+    support = model.network.support._replace(beyond=shares, is_shared=True)
+    told = replace(model, network=replace(model.network, support=support))
+    save_model(told, tmp_path / "s.skyfill")
+    again = load_model(tmp_path / "s.skyfill")
+    assert again.network.columns_beyond == {"I": 0.25, "n": 0.5}
+    assert again.network.support.is_shared
+    silent = model.network.support._replace(beyond=None)
+    silent = replace(model, network=replace(model.network, support=silent))
+    assert again.identifier == silent.identifier
+    save_model(silent, tmp_path / "s.skyfill")
+    assert load_model(tmp_path / "s.skyfill").network.columns_beyond == {}
+    for wrong in (shares[:2], shares + 1, shares - 1, shares * np.nan):
+        facts = {**facts_of(told), "beyond": {"shares": wrong.tolist(), "is_shared": True}}
+        with pytest.raises(ValueError, match="must be shares"):
+            rebuild(facts, arrays_of(told))
 
 
 def test_margins_of_every_kind_come_back(tmp_path):

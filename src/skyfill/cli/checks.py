@@ -147,6 +147,21 @@ def check_use(model: Model, table: Table) -> None:
             "range seen in training; other units, or another kind of object? (columns."
             f"{name}.unit in the schema file sets the unit)"
         )
+    _warn_of_gaps_beyond(model, rest)
+
+
+def _warn_of_gaps_beyond(model: Model, table: Table) -> None:
+    """Say how many gaps are of objects unlike all that were measured."""
+    from skyfill.model.guard import find_gaps_beyond
+
+    found = [each for each in find_gaps_beyond(model, table) if each.is_notable]
+    if found:
+        listed = ", ".join(f"{each.name} ({each.n_beyond} of {each.n_gaps})" for each in found)
+        warn(
+            f"gaps beyond what was measured in training, in {len(table)} rows: {listed}; they are "
+            "extrapolated with widened intervals (where a survey saw nothing, state its limits: "
+            "--role COLUMN=limit:NAME)"
+        )
 
 
 def check_source(model: Model, source: Source, rules: Schema) -> None:

@@ -11,7 +11,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import fact_words
-from skyfill.cli.terminal import cells_line, echo, write_json
+from skyfill.cli.terminal import beyond_line, cells_line, echo, write_json
 from skyfill.errors import ModelError
 from skyfill.model_archive import read_description
 
@@ -52,6 +52,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield f"network: {kind}; gaps {facts['gaps']}"
     if facts["cells"]:
         yield cells_line(facts["cells"])
+    if (beyond := facts.get("beyond")) and beyond["shares"]:
+        yield beyond_line(beyond)
     if facts.get("refined"):
         yield "refined by forests: " + ", ".join(
             dict.fromkeys(each["name"] for each in facts["refined"])

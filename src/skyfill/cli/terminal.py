@@ -11,7 +11,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +128,29 @@ def cells_line(cells: Mapping[str, Any] | None) -> str:
         f"cells: {cells['seen']} seen ({errors}), {cells['limited']} beyond limits, "
         f"{cells['unknown']} unknown"
     )
+
+
+def beyond_line(beyond: Mapping[str, Any]) -> str:
+    """Say which features have gaps beyond what was measured, and what that does to them.
+
+    Examples
+    --------
+    >>> beyond_line({"shares": {"J": 0.93, "K": 0.5}, "shared_regressions": False})
+    'beyond what was measured: J (93 % of its gaps), K (50 %): objects without them are unlike \
+all that have them; intervals are widened there'
+    """
+    (first, share), *others = beyond["shares"].items()
+    listed = [f"{first} ({100 * share:.0f} % of its gaps)"]
+    listed += [f"{name} ({100 * share:.0f} %)" for name, share in others]
+    shared = ", and components share their regressions" if beyond["shared_regressions"] else ""
+    return (
+        f"beyond what was measured: {', '.join(listed)}: objects without {_them(others)} are "
+        f"unlike all that have {_them(others)}; intervals are widened there{shared}"
+    )
+
+
+def _them(others: Sequence[object]) -> str:
+    return "them" if others else "it"
 
 
 def has_bars() -> bool:

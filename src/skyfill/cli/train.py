@@ -13,7 +13,7 @@ from skyfill.cli import options as shared
 from skyfill.cli.checks import check_training, columns_for, mention_rules
 from skyfill.cli.expected_cost import LARGE_STEPS, expect_train
 from skyfill.cli.field_shares import field_files, takes_field
-from skyfill.cli.terminal import cells_line, note, now_and_then, write_json
+from skyfill.cli.terminal import beyond_line, cells_line, note, now_and_then, write_json
 from skyfill.cli.train_classes import CLASS_OPTIONS, components_of, grow_classes, learn_classes
 from skyfill.cli.train_large import out_of_core, resume
 from skyfill.cli.train_network import (
@@ -116,7 +116,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     from skyfill.catalog import Provenance, read_table
     from skyfill.cli.train_large import Place, choose_place, learn_large
-    from skyfill.model.description import describe_refined
+    from skyfill.model.description import describe_beyond, describe_refined
     from skyfill.scale import open_source
 
     if not options["label"]:
@@ -148,10 +148,13 @@ def command(context: click.Context, /, **options: Any) -> None:
         else:
             model, facts, words = _learn_in_memory(table, names, asked)
     facts["cells"] = _describe_cells(model)
+    facts["beyond"] = describe_beyond(model)
     facts["refined"] = list(dict.fromkeys(each["name"] for each in describe_refined(model)))
     if options["as_json"]:
         write_json({"model": model.identifier, **facts})
     note(cells_line(facts["cells"]))
+    if facts["beyond"]["shares"]:
+        note(beyond_line(facts["beyond"]))
     note(
         f"{facts['rows']} rows, {len(names)} features: {words} -> {options['output']} "
         f"(model {model.identifier})"

@@ -35,6 +35,7 @@ def describe(model: Model) -> dict[str, Any]:
         "components": list(model.network.n_components),
         "gaps": "ignorable" if model.network.fits[0].gap_rates is None else "informative",
         "cells": summarize_cells(model),
+        "beyond": describe_beyond(model),
         "refined": describe_refined(model),
         "arcs": [{"parent": a, "child": b, "strength": round(s, 4)} for (a, b), s in arcs],
         "arcs_learned": summary.is_learned,
@@ -62,6 +63,15 @@ def _features(model: Model) -> list[dict[str, Any]]:
             model.features, model.network.margins, ranges, shares, known, strict=True
         )
     ]
+
+
+def describe_beyond(model: Model) -> dict[str, Any]:
+    """Name the features with gaps of objects unlike all that have them, and say what is done."""
+    support, shares = model.network.support, model.network.columns_beyond
+    return {
+        "shares": {name: round(share, 4) for name, share in shares.items()},
+        "shared_regressions": bool(shares and support is not None and support.is_shared),
+    }
 
 
 def describe_refined(model: Model) -> list[dict[str, Any]]:

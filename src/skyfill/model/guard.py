@@ -11,9 +11,10 @@ import pyarrow as pa
 from skyfill.catalog import Schema, Table
 from skyfill.catalog.limit_rules import LIMITS, flag_column, flagged
 from skyfill.catalog.sentinels import Suspect, suspects_of
-from skyfill.model.cells import features_of
+from skyfill.model.cells import cells_of, features_of
 from skyfill.model.pipeline import Model
 from skyfill.network import MixtureNetwork
+from skyfill.network.mixture.beyond import BEYOND, count_beyond
 from skyfill.network.mixture.margin import Identity
 
 # More values than this share outside the range seen in training are worth a warning, and at least
@@ -56,6 +57,36 @@ def find_outside(model: Model, table: Table) -> list[Outside]:
         if share > MOST or (share > NOTABLE_SHARE and count >= NOTABLE_COUNT):
             found.append(Outside(name, share, *ends))
     return found
+
+
+class Beyond(NamedTuple):
+    """A feature, its gaps in some rows, and how many of these lie beyond what it was learned from.
+
+    Gaps with limits are left out.
+    """
+
+    name: str
+    n_gaps: int
+    n_beyond: int
+
+    @property
+    def is_notable(self) -> bool:
+        """Whether so many gaps lie beyond that it is worth a warning."""
+        share = self.n_beyond / max(self.n_gaps, 1)
+        return share > MOST or (share > BEYOND and self.n_beyond >= NOTABLE_COUNT)
+
+
+def find_gaps_beyond(model: Model, table: Table) -> list[Beyond]:
+    """Count gaps of objects unlike all that have the feature in the training set.
+
+    Returns
+    -------
+    list of Beyond
+        Of the features that have such gaps.
+    """
+    counts = count_beyond(model.network, cells_of(model, table)[0])
+    found = (Beyond(*each) for each in zip(model.names, *(c.tolist() for c in counts), strict=True))
+    return [each for each in found if each.n_beyond]
 
 
 def find_undeclared(table: Table, names: Iterable[str], rules: Schema) -> dict[str, list[Suspect]]:

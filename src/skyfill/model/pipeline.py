@@ -17,7 +17,7 @@ from skyfill.classify.scorer import Scorer
 from skyfill.errors import CatalogError
 from skyfill.impute.refined_network import RefinedNetwork, refined
 from skyfill.impute.refinement import Refinement
-from skyfill.model_archive import identify
+from skyfill.model_archive import BEYOND, identify
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Constant, Identity, Margin
 
@@ -32,7 +32,7 @@ SCORER, TREES = "scorer.", "scorer.forests."
 # The same of what corrects the mixtures.
 REFINEMENT = "refinement."
 # The same of the ranges of what columns were learned from.
-SUPPORT = "support."
+SUPPORT, RANGES = "support.", ("low", "high", "related", "ends", "doubt")
 MARGINS: dict[str, type[Margin]] = {"ranks": Margin, "constant": Constant, "linear": Identity}
 # Name of the hashes of the labelled rows.
 TRAINED_ON = "trained_on"
@@ -190,6 +190,9 @@ def facts_of(model: Model) -> dict[str, Any]:
         facts["declared"] = model.declared.to_dict()
     if network.strength is not None:
         facts["strength"] = network.strength.tolist()
+    if network.support is not None and network.support.beyond is not None:
+        shares = network.support.beyond.tolist()
+        facts[BEYOND] = {"shares": shares, "is_shared": network.support.is_shared}
     if not network.tabulated and _format(model) < REFINED_FORMAT:  # since then all moments are
         facts["moments"] = EXACT
     return facts
@@ -217,7 +220,7 @@ def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
         arrays |= {f"by_spread.{k}": a for k, a in network.by_spread._asdict().items()}
     if network.support is not None:
         facts = network.support._asdict()
-        arrays |= {SUPPORT + k: np.atleast_1d(np.asarray(a)) for k, a in facts.items()}
+        arrays |= {SUPPORT + k: np.atleast_1d(np.asarray(facts[k])) for k in RANGES}
     for j, margin in enumerate(network.margins):
         arrays |= {f"margins.{j}.x": margin.x, f"margins.{j}.z": margin.z}
     for f, fit in enumerate(network.fits):

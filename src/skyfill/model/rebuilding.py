@@ -20,6 +20,7 @@ from skyfill.model.pipeline import (
     LEVELS,
     MARGINS,
     PLAIN_FORMAT,
+    RANGES,
     REFINED_FORMAT,
     REFINEMENT,
     SCORER,
@@ -32,6 +33,7 @@ from skyfill.model.pipeline import (
     Feature,
     Model,
 )
+from skyfill.model_archive import BEYOND
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.checks import MAX_SCORE, check_mixture
 from skyfill.network.mixture.margin import Constant, Margin
@@ -72,7 +74,7 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
             _check_levels(levels, len(names))
     by_spread = _by_spread(arrays, calibration)
     strength = _strength(facts.get("strength"), len(names))
-    support = _support(arrays, len(names))
+    support = _support(arrays, facts.get(BEYOND), len(names))
     network = MixtureNetwork(
         names, margins, fits, calibration, by_spread, within, strength, support
     )
@@ -101,10 +103,12 @@ def _refinement(
     return found
 
 
-def _support(arrays: Mapping[str, NDArray[Any]], p: int) -> Support | None:
+def _support(
+    arrays: Mapping[str, NDArray[Any]], beyond: Mapping[str, Any] | None, p: int
+) -> Support | None:
     if SUPPORT + "low" not in arrays:
         return None
-    found = {name: arrays[SUPPORT + name] for name in Support._fields}
+    found = {name: arrays[SUPPORT + name] for name in RANGES}
     shapes = {"doubt": (1,), "ends": (2, p)}
     for name, array in found.items():
         if array.dtype != np.float64 or array.shape != shapes.get(name, (p, p)):
@@ -116,7 +120,15 @@ def _support(arrays: Mapping[str, NDArray[Any]], p: int) -> Support | None:
         raise ValueError(f"values beyond {MAX_VALUE:g}")
     if not ((related >= 0) & (related <= 1)).all() or not 0 <= doubt[0] <= MOST_DOUBT:
         raise ValueError("relations of columns must be shares, and doubts must be small")
-    return Support(low, high, related, ends, float(doubt[0]))
+    support = Support(low, high, related, ends, float(doubt[0]))
+    return support if beyond is None else support._replace(**_beyond(beyond, p))
+
+
+def _beyond(facts: Mapping[str, Any], p: int) -> dict[str, Any]:
+    shares = np.array(facts["shares"], dtype=np.float64)
+    if shares.shape != (p,) or not ((shares >= 0) & (shares <= 1)).all():
+        raise ValueError("gaps beyond what was measured must be shares, one for each feature")
+    return {"beyond": shares, "is_shared": bool(facts["is_shared"])}
 
 
 def _hashes(found: NDArray[Any] | None) -> NDArray[np.uint64] | None:

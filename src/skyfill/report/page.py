@@ -132,6 +132,11 @@ def _summary(report: Report) -> str:
             " It computes with the mixtures of the model; skyfill impute also uses its forests, so "
             "that filled values differ."
         )
+    if beyond := report.model.network.columns_beyond:
+        text += (
+            f" Gaps in {', '.join(beyond)} are often those of objects unlike all that were "
+            "measured, because they are too faint, say: their distributions are widened."
+        )
     if report.results is None:
         return text
     return text + " Open the panel of any object, or try values of your own under What if."

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from skyfill.network._array import Array, BoolArray
+from skyfill.network._array import Array, BoolArray, IntArray
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.calibration import hide_like_gaps
 from skyfill.network.mixture.fit import Plan
@@ -156,8 +156,21 @@ def doubt_of(model: MixtureNetwork, outside: Outside) -> float:
     return find_doubt(away[known], spread[known], distance[known])
 
 
-def with_support(network: MixtureNetwork, cells: Cells, doubt: float) -> MixtureNetwork:
+def count_beyond(network: MixtureNetwork, cells: Cells) -> tuple[IntArray, IntArray]:
+    """Count each column's gaps without limits, and those of them that lie beyond."""
+    gaps, distance = np.isnan(cells.values) & ~cells.is_limited, np.zeros(cells.values.shape)
+    if network.support is not None:
+        distance = network.support.distance(network.scores(cells.values))
+    return gaps.sum(axis=0), (gaps & (distance > FAR_OUT)).sum(axis=0)
+
+
+def with_support(
+    network: MixtureNetwork, cells: Cells, doubt: float, *, is_shared: bool = False
+) -> MixtureNetwork:
     """Let a network know the rows that it was learned from, and how uncertain it is beyond."""
-    support = find_support(network.scores(cells.values))
     ends = np.stack([np.nanmin(cells.values, axis=0), np.nanmax(cells.values, axis=0)])
-    return replace(network, support=support._replace(ends=ends, doubt=doubt))
+    support = find_support(network.scores(cells.values))._replace(ends=ends, doubt=doubt)
+    n_gaps, n_beyond = count_beyond(replace(network, support=support), cells)
+    many = (n_beyond > BEYOND * n_gaps) & (n_gaps >= LEAST_LIMITED)
+    shares = np.where(many, n_beyond / np.maximum(n_gaps, 1), 0.0)
+    return replace(network, support=support._replace(beyond=shares, is_shared=is_shared))

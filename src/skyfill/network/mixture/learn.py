@@ -156,7 +156,7 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         if calibrate and len(cells) >= CALIBRATION_ROWS:
             sample = _sample(cells, PLAN_ROWS, rng)
             doubt = learn_doubt(sample, kind, plan, rng) if cells.is_plain else USUAL_DOUBT
-            network = with_support(network, cells, doubt)
+            network = with_support(network, cells, doubt, is_shared=bool(plan.pooling))
     n_iter = max(fit.n_iter for fit in fits)
     converged = all(fit.converged for fit in fits)
     return LearnedMixture(network, plan, trials, n_iter, converged)

@@ -160,6 +160,17 @@ class MixtureNetwork:
             return np.full(len(self), -np.inf), np.full(len(self), np.inf)
         return box_of(self.margins, self.support)
 
+    @property
+    def columns_beyond(self) -> dict[str, float]:
+        """Columns with gaps of objects unlike all that have them: share of such gaps in training.
+
+        Their posteriors are widened there, by distance.
+        """
+        if self.support is None or self.support.beyond is None:
+            return {}
+        shares = zip(self.names, self.support.beyond.tolist(), strict=True)
+        return {name: share for name, share in shares if share > 0}
+
     def is_beyond(self, cells: Cells) -> BoolArray:
         """Say which gaps, of shape (n, p), lie beyond what their columns were learned from."""
         found = np.zeros(cells.values.shape, bool)

@@ -45,6 +45,10 @@ class Support(NamedTuple):
         Smallest and largest value of each column, as they are.
     doubt : float
         Standard deviation that a gap gains for each step beyond, in normal scores.
+    beyond : array of shape (p,), optional
+        Share of each column's gaps, in the table learned from, that lie beyond; 0 unless many do.
+    is_shared : bool
+        Whether components share their regressions, so that relations carry over (`pooling.py`).
     """
 
     low: Array
@@ -52,6 +56,8 @@ class Support(NamedTuple):
     related: Array
     ends: Array
     doubt: float = USUAL_DOUBT
+    beyond: Array | None = None
+    is_shared: bool = False
 
     def distance(self, scores: Array) -> Array:
         """Distance of each gap from what its column was learned from, in scores; 0 within.
