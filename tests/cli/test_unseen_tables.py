@@ -528,3 +528,71 @@ def test_features_that_are_no_numbers_are_named_together(tmp_path):
     text = " ".join(run(*words, code=2).stderr.split())
     assert "'<4.0' is not a number; correct it, or declare it as limits (columns.S.limits" in text
     assert "column 'note', row 1: 'a' is not a number" in text
+
+
+def colors(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    G, color = rng.uniform(15, 19, n), rng.normal(1, 0.4, n)
+    noise = rng.normal(0, 0.05, (2, n))
+    kind = np.where(color > 1, "red", "blue")
+    return {"G": G, "J": G - color + noise[0], "K": G - 1.4 * color + noise[1], "kind": kind}
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("known")
+    write_table(Table.from_columns(colors()), folder / "t.parquet")
+    words = ("--features", "G,J,K", "--label", "kind", "--method", "forest", "--trees", "5")
+    run("train", folder / "t.parquet", *words, *QUICK, "-o", folder / "m.skyfill")
+    return folder / "m.skyfill"
+
+
+def warned(known, tmp_path, command, **columns):
+    table = colors(seed=1) | columns
+    del table["kind"]
+    write_table(Table.from_columns(table), tmp_path / "new.parquet")
+    words = (command, known, tmp_path / "new.parquet", "--json", "-o", tmp_path / "o.parquet")
+    return said(run(*words))["warned"]
+
+
+@pytest.mark.parametrize("command", ["impute", "classify", "next"])
+def test_another_zero_point_than_in_training_is_warned_about(known, tmp_path, command):
+    assert warned(known, tmp_path, command) == []
+    (warning,) = [
+        text
+        for text in warned(known, tmp_path, command, J=colors(seed=1)["J"] + 1)
+        if "the range seen" not in text
+    ]
+    assert warning.startswith("J: lies 1")
+    assert "above what other columns say" in warning
+    assert "zero point" in warning
+
+
+def test_a_reversed_sign_is_warned_about(known, tmp_path):
+    J = colors(seed=1)["J"]
+    (warning,) = warned(known, tmp_path, "impute", J=2 * J.mean() - J)
+    assert warning.startswith("J: ")
+    assert "what other columns say" in warning
+
+
+def test_gaps_that_were_filled_with_one_value_are_warned_about(known, tmp_path):
+    lost, K = np.arange(400) % 3 == 0, colors(seed=1)["K"]
+    mean = float(K.mean())
+    (warning,) = warned(known, tmp_path, "classify", K=np.where(lost, mean, K))
+    assert warning.startswith(f"K: {mean!r} × 134 may stand for no value")
+    assert "were gaps filled with it?" in warning
+    table = colors() | {"K": np.where(lost, mean, colors()["K"])}
+    write_table(Table.from_columns(table), tmp_path / "t.parquet")
+    words = ("train", tmp_path / "t.parquet", "--features", "G,J,K", *QUICK, "--json")
+    (warning,) = said(run(*words, "-o", tmp_path / "m.skyfill"))["warned"]
+    assert f"columns.K.sentinels = [{mean!r}]" in warning
+    # What is frequent in training, and was not declared as a gap, is so elsewhere.
+    words = ("impute", tmp_path / "m.skyfill", tmp_path / "t.parquet", "--json")
+    assert said(run(*words, "-o", tmp_path / "o.parquet"))["warned"] == []
+
+
+def test_columns_of_one_value_or_none_are_warned_about(known, tmp_path):
+    (warning,) = warned(known, tmp_path, "impute", K=np.full(400, np.nan))
+    assert warning == "K: no value in 400 rows; taken as gaps"
+    (warning,) = warned(known, tmp_path, "impute", K=np.full(400, 16.0))
+    assert warning.startswith("K: 16.0 × 400 may stand for no value (the only value)")

@@ -135,6 +135,9 @@ def check_use(model: Model, table: Table) -> None:
 
     table = prepared(model, table)
     _mention_units(model, table)
+    empty = [n for n in model.names if n in table.names and _has_no_value(table, n)]
+    if empty:
+        warn(f"{', '.join(empty)}: no value in {len(table)} rows; taken as gaps")
     _warn_of_flags(table, model.names, model.declared)
     unknown = find_unknown(model, table)
     for name, suspects in unknown.items():
@@ -147,7 +150,37 @@ def check_use(model: Model, table: Table) -> None:
             "range seen in training; other units, or another kind of object? (columns."
             f"{name}.unit in the schema file sets the unit)"
         )
+    _warn_of_disagreement(model, rest)
     _warn_of_gaps_beyond(model, rest)
+
+
+def _has_no_value(table: Table, name: str) -> bool:
+    column = table.column(name)
+    return bool(len(table)) and column.null_count == len(table)
+
+
+def _warn_of_disagreement(model: Model, table: Table) -> None:
+    """Name features that do not go with the others as in training."""
+    from skyfill.model.guard import find_disagreeing
+
+    for feature, each in find_disagreeing(model, table):
+        if each.is_off:
+            side = "above" if each.off > 0 else "below"
+            unit = f" {feature.unit}" if feature.unit else ""
+            how = (
+                f"lies {abs(each.off):.3g}{unit} {side} what other columns say (median of {each.n} "
+                f"values; half are off by more than {each.sigmas:.1f} standard deviations): "
+                "another zero point, unit or quantity, swapped columns"
+            )
+        else:
+            how = (
+                f"falls where other columns say that it rises ({each.n} values): a reversed sign, "
+                "another quantity"
+            )
+        warn(
+            f"{feature.name}: {how}, or a kind of object that the training set lacks? Compare it "
+            "with the training table; correct it, or leave it out"
+        )
 
 
 def _warn_of_gaps_beyond(model: Model, table: Table) -> None:

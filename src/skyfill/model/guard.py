@@ -9,13 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog import Schema, Table
+from skyfill.catalog.fillers import FILLED, ONE_VALUE, find_filler
 from skyfill.catalog.limit_rules import LIMITS, flag_column, flagged
 from skyfill.catalog.sentinels import Suspect, suspects_of
 from skyfill.model.cells import cells_of, features_of
-from skyfill.model.pipeline import Model
+from skyfill.model.pipeline import Feature, Model
 from skyfill.network import MixtureNetwork
+from skyfill.network.mixture.agreement import Disagreement, find_disagreements
 from skyfill.network.mixture.beyond import BEYOND, count_beyond
-from skyfill.network.mixture.margin import Identity
+from skyfill.network.mixture.margin import Constant, Identity, Margin
 
 # More values than this share outside the range seen in training are worth a warning, and at least
 # so many, or most: new extremes are ordinary in a few rows.
@@ -57,6 +59,20 @@ def find_outside(model: Model, table: Table) -> list[Outside]:
         if share > MOST or (share > NOTABLE_SHARE and count >= NOTABLE_COUNT):
             found.append(Outside(name, share, *ends))
     return found
+
+
+def find_disagreeing(model: Model, table: Table) -> list[tuple[Feature, Disagreement]]:
+    """Find features whose values contradict those of the others: other zero points, for example.
+
+    Numbers are in the model's units. Nothing is said by a model of fewer than 200 rows, which does
+    not know how sure it is, and of features most of whose values are outside the range seen.
+    """
+    if model.network.support is None:
+        return []
+    far = [each.name for each in find_outside(model, table) if each.share > MOST]
+    found = find_disagreements(model.network, cells_of(model, table)[0])
+    named = [(model.features[each.column], each) for each in found]
+    return [(feature, each) for feature, each in named if feature.name not in far]
 
 
 class Beyond(NamedTuple):
@@ -109,8 +125,18 @@ def find_undeclared(table: Table, names: Iterable[str], rules: Schema) -> dict[s
     >>> find_undeclared(table, ["J"], Schema.from_toml("columns.J.sentinels = []"))
     {}
     """
+    found = _find_all(table, names, rules)
+    plain = {name: [s for s in each if s.why != ONE_VALUE] for name, each in found.items()}
+    return {name: suspects for name, suspects in plain.items() if suspects}
+
+
+def _find_all(table: Table, names: Iterable[str], rules: Schema) -> dict[str, list[Suspect]]:
+    """Find values that may be sentinels, and those that gaps may have been filled with."""
     asked = [name for name in names if rules.facts(name).get("sentinels") != []]
-    return suspects_of(sampled(table), asked)
+    sample = sampled(table)
+    found = suspects_of(sample, asked)
+    fillers = {name: filler for name in asked if (filler := find_filler(sample, name))}
+    return found | {name: [*found.get(name, []), filler] for name, filler in fillers.items()}
 
 
 def find_flagged(table: Table, names: Iterable[str], rules: Schema) -> dict[str, tuple[str, int]]:
@@ -133,21 +159,31 @@ def find_flagged(table: Table, names: Iterable[str], rules: Schema) -> dict[str,
 
 
 def find_unknown(model: Model, table: Table) -> dict[str, list[Suspect]]:
-    """Find values that may be sentinels and lie outside the range seen in training."""
+    """Find values that may be sentinels and were not so in training."""
     names = [name for name in model.names if name in table.names]
-    found = find_undeclared(table, names, model.declared)
+    found = _find_all(table, names, model.declared)
     factors = features_of(model, Table(table.arrow.slice(0, 0)))[1]
-    known = zip(model.names, seen_ranges(model.network), factors, strict=True)
-    ends = {name: (ends, factor) for name, ends, factor in known}
+    network = model.network
+    known = zip(model.names, seen_ranges(network), network.margins, factors, strict=True)
+    facts = {name: (ends, margin, factor) for name, ends, margin, factor in known}
     new = {
-        name: [s for s in suspects if not _is_within(float(s.value), *ends[name])]
+        name: [s for s in suspects if not _is_known(s, *facts[name])]
         for name, suspects in found.items()
     }
     return {name: suspects for name, suspects in new.items() if suspects}
 
 
-def _is_within(value: float, ends: tuple[float, float] | None, factor: float) -> bool:
-    return ends is not None and ends[0] <= value * factor <= ends[1]
+def _is_known(
+    suspect: Suspect, ends: tuple[float, float] | None, margin: Margin, factor: float
+) -> bool:
+    """Whether a value is one of the training set: in its range, or as frequent there."""
+    value = float(suspect.value) * factor
+    if suspect.why == ONE_VALUE:
+        return isinstance(margin, Constant)
+    if suspect.why == FILLED:
+        low, high = margin.score_interval(np.array([value]))
+        return bool(low < high)
+    return ends is not None and ends[0] <= value <= ends[1]
 
 
 def sampled(table: Table, rows: int = SAMPLE_ROWS) -> Table:
