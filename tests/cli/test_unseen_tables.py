@@ -575,6 +575,14 @@ def test_a_reversed_sign_is_warned_about(known, tmp_path):
     assert "what other columns say" in warning
 
 
+@pytest.mark.parametrize("command", ["impute", "next"])
+def test_associations_of_wrong_counterparts_are_no_alarm(known, tmp_path, command):
+    J = np.random.default_rng(2).permutation(colors(seed=1)["J"])
+    assert len(warned(known, tmp_path, command, J=J)) == 1
+    every = {"base_row": np.arange(400) // 2, "prob_association": np.full(400, 0.5)}
+    assert warned(known, tmp_path, command, J=J, **every) == []
+
+
 def test_gaps_that_were_filled_with_one_value_are_warned_about(known, tmp_path):
     lost, K = np.arange(400) % 3 == 0, colors(seed=1)["K"]
     mean = float(K.mean())
@@ -596,3 +604,36 @@ def test_columns_of_one_value_or_none_are_warned_about(known, tmp_path):
     assert warning == "K: no value in 400 rows; taken as gaps"
     (warning,) = warned(known, tmp_path, "impute", K=np.full(400, 16.0))
     assert warning.startswith("K: 16.0 × 400 may stand for no value (the only value)")
+
+
+def test_limits_of_a_magnitude_without_a_unit_are_warned_about(tmp_path):
+    columns = magnitudes()
+    faint = columns["J"] > 17.5
+    columns |= {"J": np.where(faint, np.nan, columns["J"]), "l_J": np.where(faint, 17.5, np.nan)}
+    write_table(Table.from_columns(columns), tmp_path / "t.csv")
+    words = ("train", tmp_path / "t.csv", "--features", "G,J", "--role", "l_J=limit:J", *QUICK,
+             "--json", "-o", tmp_path / "m.skyfill")  # fmt: skip
+    (warning,) = said(run(*words))["warned"]
+    assert warning.startswith("J: its limits say that missing values are smaller than 17.5")
+    assert 'columns.J.unit = "mag"' in warning
+    assert said(run(*words, "--declare", 'columns.J.unit="mag"'))["warned"] == []
+
+
+def test_errors_that_are_none_are_warned_about(tmp_path):
+    columns = magnitudes() | {"e_J": np.where(np.arange(300) < 7, -1.0, 0.1)}
+    write_table(Table.from_columns(columns), tmp_path / "t.csv")
+    words = ("train", tmp_path / "t.csv", "--features", "G,J", "--role", "e_J=error:J", *QUICK)
+    (warning,) = said(run(*words, "--json", "-o", tmp_path / "m.skyfill"))["warned"]
+    assert warning.startswith("e_J: 7 errors of J are 0 or negative and count as none")
+
+
+def test_a_column_that_is_nearly_the_class_is_warned_about(tmp_path):
+    columns = colors()
+    columns["code"] = np.where(columns["kind"] == "red", 1.0, 2.0)
+    write_table(Table.from_columns(columns), tmp_path / "t.csv")
+    words = ("--label", "kind", "--method", "forest", "--trees", "5", *QUICK, "--json")
+    words = (*words, "-o", tmp_path / "m.skyfill")
+    done = run("train", tmp_path / "t.csv", "--features", "G,J,K,code", *words)
+    (warning,) = said(done)["warned"]
+    assert warning.startswith("code: tells the classes of kind apart all by itself")
+    assert said(run("train", tmp_path / "t.csv", "--features", "G,J,K", *words))["warned"] == []

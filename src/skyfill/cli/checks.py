@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skyfill.catalog import Schema, Table
     from skyfill.catalog.sentinels import Suspect
     from skyfill.classify.repeats import Groups
-    from skyfill.model import Model
+    from skyfill.model import Feature, Model
     from skyfill.scale import Source
 
 
@@ -79,16 +79,29 @@ def mention_training(model: Model, rules: Schema, names: Iterable[str]) -> Model
 
 
 def check_training(table: Table, names: Sequence[str], rules: Schema) -> None:
-    """Warn of values that may be sentinels among those that are learned from.
+    """Warn of values that may be sentinels, and of errors and limits that do not fit the values.
 
     `rules` were applied to the table.
     """
     from skyfill.model.guard import find_undeclared
+    from skyfill.model.training import describe_features
 
     for name, suspects in find_undeclared(table, names, rules).items():
         _warn_of_suspects(name, suspects)
     _warn_of_flags(table, names, rules)
+    _warn_of_companions(describe_features(table, names), table)
     _mention_companions(table, names)
+
+
+def check_leaks(table: Table, names: Sequence[str], label: str) -> None:
+    """Warn of features that alone give the class away."""
+    from skyfill.model.leaks import find_leaks
+
+    for name in find_leaks(table, names, label):
+        warn(
+            f"{name}: tells the classes of {label} apart all by itself, with hardly an exception; "
+            "was it made from the class, or set by who set it? Then leave it out of --features"
+        )
 
 
 def check_repeats(table: Table, names: Sequence[str], column: str | None) -> Groups:
@@ -119,7 +132,7 @@ def check_values(values: NDArray[np.float64]) -> None:
         )
 
 
-def check_use(model: Model, table: Table) -> None:
+def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
     """Say what is converted, and warn of values unlike those in the training set.
 
     Parameters
@@ -128,10 +141,13 @@ def check_use(model: Model, table: Table) -> None:
         From `mention_training`.
     table : Table
         Some rows of the table to use the model on, to which the rules of the user were applied.
+    are_objects : bool
+        Whether the columns of a row are of one object; most associations are of two.
     """
     from skyfill.catalog import declare
     from skyfill.model.declared import prepared
     from skyfill.model.guard import find_outside, find_unknown
+    from skyfill.model.weighing import are_associations
 
     table = prepared(model, table)
     _mention_units(model, table)
@@ -139,6 +155,7 @@ def check_use(model: Model, table: Table) -> None:
     if empty:
         warn(f"{', '.join(empty)}: no value in {len(table)} rows; taken as gaps")
     _warn_of_flags(table, model.names, model.declared)
+    _warn_of_companions(model.features, table)
     unknown = find_unknown(model, table)
     for name, suspects in unknown.items():
         _warn_of_suspects(name, suspects)
@@ -150,7 +167,8 @@ def check_use(model: Model, table: Table) -> None:
             "range seen in training; other units, or another kind of object? (columns."
             f"{name}.unit in the schema file sets the unit)"
         )
-    _warn_of_disagreement(model, rest)
+    if are_objects and not are_associations(table.names):
+        _warn_of_disagreement(model, rest)
     _warn_of_gaps_beyond(model, rest)
 
 
@@ -200,12 +218,14 @@ def _warn_of_gaps_beyond(model: Model, table: Table) -> None:
 def check_source(model: Model, source: Source, rules: Schema) -> None:
     """Check a few rows of a catalogue with `check_use`; what can be read only once is not read."""
     from skyfill.model.declared import prepared
+    from skyfill.model.weighing import are_associations
 
     if not all(file.is_file() for file in source.files[:1]):
         return
     empty = prepared(model, rules.apply(source.table()))
     columns = [name for name in columns_for(empty, model.names) if name in source.schema.names]
-    check_use(model, rules.apply(source.sample(columns)))
+    are_objects = not are_associations(source.schema.names)
+    check_use(model, rules.apply(source.sample(columns)), are_objects=are_objects)
 
 
 def columns_for(table: Table, names: Sequence[str]) -> list[str]:
@@ -247,6 +267,32 @@ def _warn_of_flags(table: Table, names: Sequence[str], rules: Schema) -> None:
             f"{name}: {flag} marks {count} values as limits, which are used as values; declare "
             f"them, {fact_line(name, 'limits', 'flag')}"
         )
+
+
+def _warn_of_companions(features: Sequence[Feature], table: Table) -> None:
+    """Warn of limits and errors that contradict the values beside them."""
+    from skyfill.model.odd_companions import find_odd_errors, find_odd_limits
+
+    for odd in find_odd_limits(features, table):
+        side, other = ("larger", "smaller") if odd.is_magnitude else ("smaller", "larger")
+        unit = "" if odd.is_magnitude else f'a magnitude (columns.{odd.name}.unit = "mag")? '
+        how = f"only {100 * odd.share:.0f} % of those measured are {other}"
+        how = "all those measured are far from there" if odd.is_far else how
+        warn(
+            f"{odd.name}: its limits say that missing values are {side} than {odd.limit:.4g} "
+            f"(median), but {how} ({odd.low:.4g} .. {odd.high:.4g}); {unit}another sign or unit?"
+        )
+    for each in find_odd_errors(features, table):
+        if each.n_without:
+            warn(
+                f"{each.name}: {each.n_without} errors of {each.of} are 0 or negative and count as "
+                f"none; declare them, columns.{each.name}.sentinels = [...]"
+            )
+        if each.median > each.scatter:
+            warn(
+                f"{each.name}: the median error, {each.median:.4g}, is larger than the scatter of "
+                f"{each.of}, {each.scatter:.4g}; another unit?"
+            )
 
 
 def _warn_of_suspects(name: str, suspects: Sequence[Suspect]) -> None:

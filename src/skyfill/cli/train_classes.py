@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import check_repeats, columns_for
+from skyfill.cli.checks import check_leaks, check_repeats, columns_for
 from skyfill.cli.field_shares import facts_of as field_facts
 from skyfill.cli.field_shares import mention_shares, read_field
 from skyfill.cli.terminal import warn
@@ -42,6 +42,7 @@ def learn_classes(table: Table, names: Sequence[str], options: dict[str, Any]) -
     force = shared.words_of(options["force"])
     check_class_features(table, names, options["label"], force)
     check_repeats(table, names, options["group"])
+    check_leaks(table, names, options["label"])
     tree, path = _tree(table, options), options["field"]
     field = read_field(path, names, options["rules"]) if path else None
     model, fitted = train_classifier(
@@ -80,6 +81,7 @@ def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Lea
     how = {"rules": options["rules"], "rng": options["seed"]}
     table = with_labels(labelled_rows(source, columns, label, **how), options, least=1)
     check_repeats(table, model.names, options["group"])
+    check_leaks(table, model.names, label)
     tree = _tree(table, options)
     model, fitted = add_classes(
         model,

@@ -162,7 +162,7 @@ def _factor(feature: Feature, table: Table, name: str) -> float:
     return float(numbers_in(one, name, feature.unit)[0])
 
 
-def _beside(table: Table, feature: Feature, companion: str | None) -> Array:
+def beside(table: Table, feature: Feature, companion: str | None) -> Array:
     """Return the numbers of a column beside a feature, NaN where it says nothing."""
     if companion is None:
         return np.full(len(table), np.nan)
@@ -171,7 +171,7 @@ def _beside(table: Table, feature: Feature, companion: str | None) -> Array:
 
 
 def _errors_of(table: Table, feature: Feature, companions: Companions) -> Array:
-    errors = _beside(table, feature, companions.get((Role.ERROR, feature.name)))
+    errors = beside(table, feature, companions.get((Role.ERROR, feature.name)))
     return np.where(errors > 0, errors, np.nan)
 
 
@@ -197,7 +197,7 @@ def _cells(
 
 def _limits(table: Table, feature: Feature, detection: Detection, companions: Companions) -> Array:
     """Return the limits of missing values: as stated, or the depth of the survey."""
-    stated = _beside(table, feature, companions.get((Role.LIMIT, feature.name)))
+    stated = beside(table, feature, companions.get((Role.LIMIT, feature.name)))
     reasons = table.reasons(feature.name)
     is_lost = np.isnan(table.numbers(feature.name)[:, 0])
     is_beyond = np.zeros(len(table), bool)
@@ -213,7 +213,7 @@ def _limits(table: Table, feature: Feature, detection: Detection, companions: Co
 
 def _learn_one(table: Table, feature: Feature, values: Array, companions: Companions) -> Detection:
     """Learn side, depth and width of one feature, as far as its columns say."""
-    stated = _beside(table, feature, companions.get((Role.LIMIT, feature.name)))
+    stated = beside(table, feature, companions.get((Role.LIMIT, feature.name)))
     errors = _errors_of(table, feature, companions)
     has_errors = bool((errors[~np.isnan(values)] > 0).any())
     stated = stated[~np.isnan(stated)]
