@@ -17,7 +17,7 @@ from skyfill.device import using
 from skyfill.network.cells import Cells
 from skyfill.network.mixture import on_device
 from skyfill.network.mixture.fit import Plan, fit_mixture
-from skyfill.network.mixture.margin import fit_margin
+from skyfill.network.mixture.maps import fit_margin
 from skyfill.network.mixture.mixture import expect_parts, split
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.threads import map_threads, n_threads

@@ -12,7 +12,7 @@ from skyfill.classify.gap_draws import entropy_bits
 from skyfill.classify.next_measurement import Gains, expected_gains
 from skyfill.errors import DataError
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
-from skyfill.network.mixture.margin import identity_margin
+from skyfill.network.mixture.maps import identity_margin
 from skyfill.network.mixture.mixture import Mixture
 
 

@@ -11,7 +11,7 @@ from skyfill.catalog import ColumnInfo, Role, Table
 from skyfill.errors import CatalogError
 from skyfill.model import Feature, Model
 from skyfill.network import MixtureNetwork
-from skyfill.network.mixture.margin import fit_margin
+from skyfill.network.mixture.maps import fit_margin
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.report import Report, build_page, write_page
 from skyfill.report.objects import gather_results

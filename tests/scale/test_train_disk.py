@@ -11,7 +11,7 @@ from skyfill.errors import CatalogError
 from skyfill.model import train
 from skyfill.network import learn_one_network
 from skyfill.network.mixture.fit import climb_mixture
-from skyfill.network.mixture.margin import MAPS
+from skyfill.network.mixture.maps import MAPS
 from skyfill.network.mixture.mixture import expect_parts, split
 from skyfill.scale.train_disk import expect_columns, train_file, with_margins, write_columns
 from skyfill.threads import map_threads, one_blas_thread

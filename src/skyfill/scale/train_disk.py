@@ -25,7 +25,8 @@ from skyfill.device import gpu_for
 from skyfill.model import Model, Refined, refine, train
 from skyfill.model.training import check_range
 from skyfill.network.cells import Cells
-from skyfill.network.mixture.margin import MAPS, Margin
+from skyfill.network.mixture.maps import MAPS
+from skyfill.network.mixture.margin import Margin
 from skyfill.network.mixture.mixture import (
     ROWS_AT_ONCE,
     Mixture,

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from skyfill.network import Cells, learn_mixture
 from skyfill.network.mixture.beyond import find_beyond, leave_out_ends, rehearse_beyond
-from skyfill.network.mixture.margin import natural_ends, smooth_margin
+from skyfill.network.mixture.maps import natural_ends, smooth_margin
 from skyfill.network.mixture.support import find_support
 
 

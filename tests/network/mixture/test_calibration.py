@@ -13,7 +13,7 @@ from scipy.stats import norm, t
 from skyfill.network import MixtureNetwork, learn_mixture
 from skyfill.network.mixture.calibration import STEPS, fit_levels, uncertain_levels
 from skyfill.network.mixture.gap_kernels import find_score
-from skyfill.network.mixture.margin import identity_margin
+from skyfill.network.mixture.maps import identity_margin
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import BySpread
 

@@ -6,7 +6,7 @@ import pytest
 from skyfill.errors import SmallTableWarning
 from skyfill.impute import NetworkImputer
 from skyfill.network import learn_mixture
-from skyfill.network.mixture.margin import fit_margin
+from skyfill.network.mixture.maps import fit_margin
 from skyfill.network.mixture.mixture import Mixture
 
 

@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal, norm
 from skyfill.errors import DataError
 from skyfill.network import Cells, learn_mixture
 from skyfill.network.mixture.fit import Plan, climb_mixture, maximize_mixture
-from skyfill.network.mixture.margin import fit_censored_margin, fit_margin, identity_margin
+from skyfill.network.mixture.maps import fit_censored_margin, fit_margin, identity_margin
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.mixture.rehearsal import miss, rehearse, rehearsed

@@ -6,7 +6,7 @@ import pytest
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.fit import Plan
 from skyfill.network.mixture.map_choice import choose_limited_maps, choose_noisy_maps, log_slopes
-from skyfill.network.mixture.margin import map_columns
+from skyfill.network.mixture.maps import map_columns
 from skyfill.network.mixture.network import MixtureNetwork
 
 

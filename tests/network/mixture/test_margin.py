@@ -6,7 +6,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 from scipy.special import ndtr, ndtri
 
-from skyfill.network.mixture.margin import GRID_REACH, Margin, fit_margin, identity_margin
+from skyfill.network.mixture.maps import fit_margin, identity_margin
+from skyfill.network.mixture.margin import GRID_REACH, Margin
 
 values = st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
 columns = arrays(np.float64, st.integers(2, 300), elements=values)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skyfill.network.mixture.margin import fit_margin, identity_margin
+from skyfill.network.mixture.maps import fit_margin, identity_margin
 from skyfill.network.mixture.margin_kernels import lay_out, score_columns
 
 

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from skyfill.network.mixture.margin import Margin, fit_margin, identity_margin
+from skyfill.network.mixture.maps import fit_margin, identity_margin
+from skyfill.network.mixture.margin import Margin
 from skyfill.network.mixture.margin_moments import LADDER, add_component, margin_moments
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import MixtureNetwork

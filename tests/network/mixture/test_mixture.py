@@ -14,7 +14,7 @@ from scipy.stats import kstest, multivariate_normal, norm
 from skyfill.errors import DataError
 from skyfill.network import MixtureNetwork, fit_parameters, learn_mixture
 from skyfill.network.mixture.fit import WEIGHT_PRIOR, Plan, maximize_mixture, project
-from skyfill.network.mixture.margin import identity_margin
+from skyfill.network.mixture.maps import identity_margin
 from skyfill.network.mixture.mixture import Mixture, expect_mixture, sort_rows
 from tests.network.strategies import lose
 

@@ -8,7 +8,7 @@ from skyfill.network.cells import Cells
 from skyfill.network.mixture import on_device
 from skyfill.network.mixture.beyond import with_support
 from skyfill.network.mixture.fit import Plan, fit_mixture
-from skyfill.network.mixture.margin import fit_margin, identity_margin
+from skyfill.network.mixture.maps import fit_margin, identity_margin
 from skyfill.network.mixture.mixture import Mixture, expect_mixture, sort_rows
 from skyfill.network.mixture.network import MixtureNetwork
 from tests.devices import DEVICES

@@ -20,7 +20,7 @@ from skyfill.network.cells import Cells
 from skyfill.network.mixture.calibration import hide_like_gaps
 from skyfill.network.mixture.fit import Plan
 from skyfill.network.mixture.map_choice import held_out_log, hold_out, plan_trial
-from skyfill.network.mixture.margin import map_columns
+from skyfill.network.mixture.maps import map_columns
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.mixture.rehearsal import (
     LEAST_LIMITED,

@@ -23,7 +23,7 @@ from skyfill.network.mixture.map_choice import (
     choose_noisy_maps,
     choose_plain_maps,
 )
-from skyfill.network.mixture.margin import map_columns
+from skyfill.network.mixture.maps import map_columns
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
 from skyfill.network.mixture.plan_choice import FIRST_SHRINKAGE, WIDE, ask, choose_plan

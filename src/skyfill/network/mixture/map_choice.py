@@ -19,7 +19,7 @@ from skyfill.network._array import Array, BoolArray
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.calibration import hide_like_gaps
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
-from skyfill.network.mixture.margin import map_columns
+from skyfill.network.mixture.maps import map_columns
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.mixture.rehearsal import CLEARLY, LEVELS, crps, missed
 from skyfill.threads import map_threads

@@ -13,7 +13,7 @@ from skyfill.network._array import Array, IntArray, Rng, check_names, check_seen
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.fit import GIVEN, Plan, climb_mixture, project
 from skyfill.network.mixture.learn import LearnedMixture
-from skyfill.network.mixture.margin import map_columns
+from skyfill.network.mixture.maps import map_columns
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.moments import Climb, Moments

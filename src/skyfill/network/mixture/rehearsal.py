@@ -19,7 +19,7 @@ from skyfill.network._array import Array
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.calibration import STEPS, blend
 from skyfill.network.mixture.fit import Plan, fit_mixture, trial_tol
-from skyfill.network.mixture.margin import map_columns
+from skyfill.network.mixture.maps import map_columns
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.threads import map_threads
