@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,42 +15,24 @@ from skyfill.device import gpu_for
 from skyfill.errors import DataError
 from skyfill.network._array import Array, BoolArray, Rng, as_table, check_finite
 from skyfill.network.cells import Cells, as_cells
-from skyfill.network.mixture import gap_kernels, on_device
 from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin import Margin
 from skyfill.network.mixture.margin_kernels import Knots, Maps, lay_back, lay_out, score_columns
-from skyfill.network.mixture.margin_moments import (
-    LADDER,
-    MarginMoments,
-    moments_of,
-    tabulated_moments,
-)
-from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, Sorted, in_blocks, sort_rows
+from skyfill.network.mixture.margin_moments import MarginMoments, moments_of, tabulated_moments
+from skyfill.network.mixture.mixture import Mixture, in_blocks
+from skyfill.network.mixture.on_device import WORTH_A_GPU, DeviceMixture, load_mixture
+from skyfill.network.mixture.on_processor import ProcessorMixture
 from skyfill.network.mixture.row_kernels import NARROWEST
 from skyfill.network.mixture.support import Support
-from skyfill.network.mixture.weighing import (
-    Dice,
-    Parts,
-    draw,
-    keep_gaps,
-    roll,
-    weigh,
-    without_noisy,
-)
-from skyfill.network.mixture.widening import (
-    box_of,
-    find_gaps_beyond,
-    widen_sd,
-    widen_values,
-)
+from skyfill.network.mixture.weighing import roll
+from skyfill.network.mixture.widening import box_of, find_gaps_beyond, widen_sd, widen_values
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.graph import Parents
 from skyfill.network.single.parameters import as_network
 from skyfill.network.single.posterior import Posterior
-from skyfill.threads import map_threads
 
 # Copies of mixtures on devices, kept as long as the mixtures.
-_COPIES: WeakKeyDictionary[MixtureNetwork, dict[str, on_device.DeviceMixture]] = WeakKeyDictionary()
+_COPIES: WeakKeyDictionary[MixtureNetwork, dict[str, DeviceMixture]] = WeakKeyDictionary()
 
 
 class Inferred(NamedTuple):
@@ -178,16 +160,20 @@ class MixtureNetwork:
             found[beyond.rows[beyond.row_of], beyond.column_of] = True
         return found
 
-    def _on_device(self, cells: Cells) -> on_device.DeviceMixture | None:
-        """Return the copy of the mixture on a GPU, if one shall be used for a table."""
-        if (device := gpu_for(len(cells), on_device.WORTH_A_GPU)) is None:
-            return None
+    @property
+    def _here(self) -> ProcessorMixture:
+        return ProcessorMixture(self.score_cells, self._components, self._moments)
+
+    def _at(self, cells: Cells) -> ProcessorMixture | DeviceMixture:
+        """Return the mixture where a table shall be computed: here, or its copy on a GPU."""
+        if (device := gpu_for(len(cells), WORTH_A_GPU)) is None:
+            return self._here
         check_finite(cells.values, self.names)
         with device.alone():
             copies = _COPIES.setdefault(self, {})
             if device.name not in copies:
                 margins = (self.margins, self._knots, self._moments)
-                copies[device.name] = on_device.load_mixture(device, self.fits, *margins)
+                copies[device.name] = load_mixture(device, self.fits, *margins)
             return copies[device.name]
 
     def scores(self, X: ArrayLike) -> Array:
@@ -229,16 +215,12 @@ class MixtureNetwork:
         limits that of lying within them.
         """
         cells = as_cells(X, len(self))
-        if (there := self._on_device(cells)) is not None:
-            return there.likelihoods(cells)["loglik"]
-        return self._gather(cells, lambda rows, parts: parts.loglik, ())
+        return self._at(cells).likelihoods(cells)["loglik"]
 
     def responsibilities(self, X: ArrayLike | Cells) -> Array:
         """Probability of each component of each fit for each row, over the number of fits."""
-        cells, c = as_cells(X, len(self)), sum(self.n_components)
-        if (there := self._on_device(cells)) is not None:
-            return there.likelihoods(cells, responsibilities=True)["resp"]
-        return self._gather(cells, lambda rows, parts: parts.resp[:, :c], (c,))
+        cells = as_cells(X, len(self))
+        return self._at(cells).likelihoods(cells, responsibilities=True)["resp"]
 
     def posterior(self, X: ArrayLike | Cells, *, denoise: bool = False) -> Posterior:
         """Posterior mean and standard deviation of every cell.
@@ -253,33 +235,11 @@ class MixtureNetwork:
     ) -> Inferred:
         """Give posterior, likelihood and, if asked for, responsibilities at the cost of one."""
         cells = as_cells(X, len(self))
-        found = self._look(cells, responsibilities=responsibilities, denoise=denoise)
+        found = self._at(cells).look(cells, responsibilities=responsibilities, denoise=denoise)
+        posterior = Posterior(found["mean"], found["sd"])
         if (beyond := find_gaps_beyond(self, cells)) is not None:
-            widen_sd(self, beyond, *found.posterior)
-        return found
-
-    def _look(self, cells: Cells, *, responsibilities: bool, denoise: bool) -> Inferred:
-        X = cells.values
-        if (there := self._on_device(cells)) is not None:
-            found = there.look(cells, responsibilities=responsibilities, denoise=denoise)
-            posterior = Posterior(found["mean"], found["sd"])
-            return Inferred(posterior, found["seen"], found.get("resp"))
-        mean, sd, seen = np.zeros(X.shape), np.zeros(X.shape), np.empty(len(X))
-        resp = np.empty((len(X), sum(self.n_components))) if responsibilities else None
-        tables, middle, reach = self._moments
-
-        def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
-            wanted = denoise | np.isnan(part.Z[part.row_of, part.column_of])
-            gap_kernels.fill_gaps(*gaps, wanted, tables, LADDER, mean[rows], sd[rows])
-            seen[rows] = parts.seen
-            if resp is not None:
-                resp[rows] = parts.resp[:, : resp.shape[1]]
-
-        self._each(cells, work, denoise=denoise)
-        lost = np.isnan(X) | cells.is_noisy if denoise else np.isnan(X)
-        filled = cells.within(np.where(lost, middle + reach * mean, X))
-        return Inferred(Posterior(filled, np.where(lost, sd * reach, 0.0)), seen, resp)
+            widen_sd(self, beyond, *posterior)
+        return Inferred(posterior, found["seen"], found.get("resp"))
 
     def quantiles(
         self, X: ArrayLike | Cells, levels: Sequence[float], *, column: int | None = None
@@ -302,20 +262,7 @@ class MixtureNetwork:
         return self._quantiles(cells, np.array([0.5]), None)[0]
 
     def _quantiles(self, cells: Cells, at: Array, column: int | None) -> Array:
-        calibration = (at, *self._calibration)
-        if (there := self._on_device(cells)) is not None:
-            return there.quantiles(cells, self._maps, calibration)
-        found = np.repeat(cells.values[None], len(at), axis=0)
-
-        def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            part, parts = without_noisy(part, parts)
-            if column is not None:
-                part, parts = keep_gaps(part, parts, part.column_of == column)
-            gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
-            gap_kernels.gap_quantiles(*gaps, self._maps, calibration, found[:, rows])
-
-        self._each(cells, work)
-        return cells.within(found)
+        return self._at(cells).quantiles(cells, self._maps, (at, *self._calibration), column)
 
     @property
     def _calibration(self) -> tuple[Array, Array, Array, Array]:
@@ -333,36 +280,15 @@ class MixtureNetwork:
         calibration is not used.
         """
         cells, truth = as_cells(X, len(self)), as_table(truth, len(self))
-        out = np.full(truth.shape, np.nan)
         pairs = [m.score_interval(truth[:, j]) for j, m in enumerate(self.margins)]
         ends = [np.stack(side, axis=1) for side in zip(*pairs, strict=True)]
         share = np.random.default_rng(rng).random(truth.shape)
-
-        def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            part, parts = without_noisy(part, parts)
-            at = (part.row_of, part.column_of)
-            low, high = np.empty(len(part.row_of)), np.empty(len(part.row_of))
-            gaps = (part.row_of, *parts[:3], part.windows)
-            for end, level in zip(ends, (low, high), strict=True):
-                gap_kernels.gap_levels(*gaps, end[rows][at], level)
-            out[rows][at] = low + share[rows][at] * (high - low)
-
-        self._each(cells, work)
-        return out
+        low, high = self._here.levels(cells, *ends)
+        return low + share * (high - low)
 
     def spreads(self, X: ArrayLike | Cells) -> Array:
         """Give the standard deviation of each gap's normal score, NaN elsewhere."""
-        cells = as_cells(X, len(self))
-        out = np.full(cells.values.shape, np.nan)
-
-        def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            part, parts = without_noisy(part, parts)
-            spread = np.empty(len(part.row_of))
-            gap_kernels.gap_spreads(part.row_of, *parts[:3], spread)
-            out[rows][part.row_of, part.column_of] = spread
-
-        self._each(cells, work)
-        return out
+        return self._here.spreads(as_cells(X, len(self)))
 
     def draws(
         self, X: ArrayLike | Cells, n_draws: int, rng: Rng = None, *, denoise: bool = False
@@ -372,28 +298,12 @@ class MixtureNetwork:
         With `denoise`, values seen with an error are drawn as what they would be without it.
         """
         cells = as_cells(X, len(self))
-        out = self._draws(cells, n_draws, rng, denoise=denoise)
+        dice = roll(cells, n_draws, np.random.default_rng(rng))
+        there = self._at(cells) if n_draws else self._here
+        out = there.draws(cells, dice, self._maps, denoise=denoise)
         if n_draws and (beyond := find_gaps_beyond(self, cells)) is not None:
             widen_values(self, cells, beyond, out)
         return out
-
-    def _draws(self, cells: Cells, n_draws: int, rng: Rng, *, denoise: bool) -> Array:
-        dice = roll(cells, n_draws, np.random.default_rng(rng))
-        if n_draws and (there := self._on_device(cells)) is not None:
-            return there.draws(cells, dice, self._maps, denoise=denoise)
-        before = np.concatenate([[0], np.cumsum(np.isnan(cells.values).sum(axis=1))])
-        seen, out = cells.values, np.repeat(cells.values[None], n_draws, axis=0)
-
-        def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            gaps = slice(before[rows.start], before[rows.stop])
-            mine = Dice(dice.uniform[:, rows], dice.normal[:, gaps], dice.seeds[rows])
-            found = draw(part, self._components, parts, mine, self._maps)
-            # Where both are there, as in cells seen with an error, the first counts.
-            first, other = (found, seen[rows]) if denoise else (seen[rows], found)
-            out[:, rows] = np.where(np.isnan(first), other, first)
-
-        self._each(cells, work)
-        return cells.within(out)
 
     def condition(self, given: Mapping[str, float], of: Sequence[str] | None = None) -> Posterior:
         """Posterior mean and sd of some variables (by default all others) for given values."""
@@ -426,24 +336,3 @@ class MixtureNetwork:
                         arc = (self.names[parent], self.names[child])
                         strength[arc] = strength.get(arc, 0.0) + float(weight) / len(self.fits)
         return dict(sorted(strength.items(), key=lambda item: -item[1]))
-
-    def _each(
-        self, cells: Cells, work: Callable[[slice, Sorted, Parts], None], *, denoise: bool = False
-    ) -> None:
-        """Let `work` see each part of a table with what the components say of it."""
-
-        def one(start: int) -> None:
-            rows = slice(start, min(start + ROWS_AT_ONCE, len(cells)))
-            part = sort_rows(self.score_cells(cells.take(rows)))
-            work(rows, part, weigh(part, self._components, denoise=denoise))
-
-        map_threads(one, list(range(0, len(cells), ROWS_AT_ONCE)))
-
-    def _gather(self, cells: Cells, pick: Callable[..., Array], shape: tuple[int, ...]) -> Array:
-        out = np.empty((len(cells), *shape))
-
-        def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            out[rows] = pick(rows, parts)
-
-        self._each(cells, work)
-        return out

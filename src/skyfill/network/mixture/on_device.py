@@ -144,9 +144,16 @@ class DeviceMixture:
             device.run(uncertain_bodies.draw_uncertain, len(others), *work, room=room, **how)
 
     def quantiles(
-        self, cells: Cells, maps: Maps | tuple[Array], calibration: tuple[Array, ...]
+        self,
+        cells: Cells,
+        maps: Maps | tuple[Array],
+        calibration: tuple[Array, ...],
+        column: int | None = None,
     ) -> Array:
-        """Quantiles of every gap, (levels, n, p); see `gap_kernels.find_quantiles`."""
+        """Quantiles of every gap, (levels, n, p), of a `column` at least.
+
+        See `gap_kernels.find_quantiles`.
+        """
         device, xp, n_levels = self.device, self.device.xp, len(calibration[0])
         out = np.repeat(cells.values[None], n_levels, axis=0)
         known = [tuple(map(device.array, arrays)) for arrays in (maps, calibration)]
