@@ -89,6 +89,14 @@ def test_text_in_a_number_column_is_named_when_numbers_are_asked_for(tmp_path):
         read_table(path).numbers("J")
 
 
+@pytest.mark.parametrize("cell", ["17,185", "-0,5", "1,234.5"])
+def test_a_comma_in_a_number_is_named(tmp_path, cell):
+    path = tmp_path / "t.csv"
+    path.write_text(f"id;J\na;14.2\nb;{cell}\n")
+    with pytest.raises(CatalogError, match=f"column 'J', row 2: '{cell}' is a number with a comma"):
+        read_table(path).numbers("J")
+
+
 def test_a_votable_with_an_unknown_datatype_is_refused(tmp_path):
     path = tmp_path / "t.vot"
     AstropyTable({"J": [1.5]}).write(path, format="votable")

@@ -126,6 +126,11 @@ def _not_a_number(array: pa.Array | pa.ChunkedArray, name: str) -> str:
         return f"column {name!r} of type {array.type} does not hold numbers; choose another column"
     cells = enumerate(array.to_pylist())
     row, cell = next((i, c) for i, c in cells if c is not None and not is_number(c))
+    if is_number(cell.replace(",", "")):
+        return (
+            f"column {name!r}, row {row + 1}: {cell!r} is a number with a comma; write decimal "
+            "points, and no separators between thousands"
+        )
     is_limit = cell.strip()[:1] in ("<", ">")
     how = f'limits (columns.{name}.limits = "signs")' if is_limit else "a sentinel of the column"
     return (
