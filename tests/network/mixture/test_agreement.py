@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from skyfill.network import Cells, learn_mixture
-from skyfill.network.mixture.agreement import find_disagreements, find_families
+from skyfill.network import Cells, MixtureNetwork, learn_mixture
+from skyfill.network.mixture.agreement import compare, find_disagreements, find_families
+from skyfill.network.mixture.maps import identity_margin
+from skyfill.network.mixture.margin import Identity, Margin
+from skyfill.network.mixture.mixture import Mixture
 
 NAMES = ("V", "I", "J", "H", "K")
 
@@ -92,23 +95,6 @@ def test_a_reversed_sign_is_found_though_all_values_are_in_range():
     assert not only.is_off
 
 
-def test_a_column_that_ends_at_its_smallest_value_agrees_there():
-    """Most distributions have their median at the end, to which a wide range of scores leads."""
-    rng = np.random.default_rng(0)
-    size = rng.random((800, 1))
-    tau = np.where(size > 0.8, rng.lognormal(6, 2, (800, 1)), rng.lognormal(-3, 1, (800, 1)))
-    X = np.hstack([size + rng.normal(0, 0.01, (800, 1)), tau, size])
-    network = learn_mixture(X[:400], n_components=2, n_fits=1).network
-    rest = X[400:]
-    assert find_disagreements(network, Cells(rest[rest[:, 2] < 0.8])) == []
-
-
-def test_informative_gaps_are_no_alarm():
-    X = sky(1200, 0)
-    model = learn_mixture(X, NAMES, n_components=4, n_fits=1, gaps="informative").network
-    assert found(model, sky(600, 1)) == {}
-
-
 def test_errors_of_the_values_count(network):
     X = sky(600, 1)
     noise = np.random.default_rng(0).normal(0, 0.6, len(X))
@@ -117,3 +103,49 @@ def test_errors_of_the_values_count(network):
     errors = np.zeros(X.shape)
     errors[:, 1] = 0.6
     assert find_disagreements(network, Cells(X, errors=errors)) == []
+
+
+def test_what_a_shallow_survey_just_sees_is_no_alarm():
+    """Of faint stars it sees the reddest alone, brighter in J than most of their V."""
+    rng = np.random.default_rng(0)
+
+    def made(n, low):
+        V, color = rng.uniform(low, 20, n), rng.normal(1.5, 0.8, n)
+        return np.column_stack([V, V - color, V - 1.1 * color]) + rng.normal(0, 0.02, (n, 3))
+
+    network = learn_mixture(made(600, 14), n_components=1, n_fits=1).network
+    shallow = made(60_000, 19.2)
+    shallow[shallow[:, 1] > 15.8, 1:] = np.nan
+    assert (~np.isnan(shallow[:, 1])).sum() > 60
+    assert find_disagreements(network, Cells(shallow)) == []
+
+
+def test_what_a_hidden_cell_would_say_as_a_gap_does_not_count():
+    """Nearly all gaps are those of one kind of object, and nearly all values of the other."""
+    means, cov = np.array([[0.0, -0.25], [0.0, 0.25]]), np.array([[1.0, 1.0], [1.0, 1.001]])
+    rates = np.array([[0.01, 0.02], [0.01, 0.98]])
+    fit = Mixture(np.full(2, 0.5), means, np.stack([cov, cov]), rates, None)
+    lines = (Identity(np.array([0.0, 1.0]), np.array([0.0, 1.0])),) * 2
+    x = np.linspace(-0.5, 0.5, 200)
+    rows = Cells(np.column_stack([x, x - 0.25]))
+    network = MixtureNetwork(("V", "J"), lines, (fit,))
+    assert compare(network, rows, 1, np.array([False, True])).is_off
+    assert find_disagreements(network, rows) == []
+
+
+def test_values_outside_the_range_of_the_training_set_are_left_to_that_warning():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(14, 16, 600), rng.normal(size=(600, 2))])
+    network = learn_mixture(X[:400], n_components=1, n_fits=1).network
+    assert find_disagreements(network, Cells(X[400:] + [3, 0, 0])) == []
+
+
+def test_all_scores_beyond_the_end_of_a_column_are_one_value():
+    end = Margin(np.array([1.0, 1.0, 2.0, 50.0]), np.array([-5.0, -0.2, 0.0, 3.0]))
+    means, covs = np.array([[0.0, -0.3]]), np.diag([1.0, 0.0025])[None]
+    fits = (Mixture(np.ones(1), means, covs, None, None),)
+    network = MixtureNetwork(("a", "tau"), (identity_margin(np.linspace(0, 1, 9)), end), fits)
+    rows = np.column_stack([np.linspace(0, 1, 50), np.full(50, 1.1)])
+    found = compare(network, Cells(rows), 1, np.array([False, True]))
+    assert found.n == 50
+    assert found.sigmas < 1
