@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from skyfill.cli.input_warnings import (
+    listed,
+    warn_of_companions,
+    warn_of_disagreement,
+    warn_of_flags,
+    warn_of_gaps_beyond,
+    warn_of_suspects,
+)
 from skyfill.cli.terminal import CONVERTED, DECLARED, GUESSED, mention, warn
 
 if TYPE_CHECKING:
@@ -12,9 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from skyfill.catalog import Schema, Table
-    from skyfill.catalog.sentinels import Suspect
     from skyfill.classify.repeats import Groups
-    from skyfill.model import Feature, Model
+    from skyfill.model import Model
     from skyfill.scale import Source
 
 
@@ -87,9 +94,9 @@ def check_training(table: Table, names: Sequence[str], rules: Schema) -> None:
     from skyfill.model.training import describe_features
 
     for name, suspects in find_undeclared(table, names, rules).items():
-        _warn_of_suspects(name, suspects)
-    _warn_of_flags(table, names, rules)
-    _warn_of_companions(describe_features(table, names), table)
+        warn_of_suspects(name, suspects)
+    warn_of_flags(table, names, rules)
+    warn_of_companions(describe_features(table, names), table)
     _mention_companions(table, names)
 
 
@@ -127,7 +134,7 @@ def check_values(values: NDArray[np.float64]) -> None:
     for suspects in suspects_of(Table.from_columns({"value": values}), ["value"]).values():
         options = " ".join(f"--sentinel {suspect.value!r}" for suspect in suspects)
         warn(
-            f"light curves: {_listed(suspects)} may stand for no value ({suspects[0].why}) and is "
+            f"light curves: {listed(suspects)} may stand for no value ({suspects[0].why}) and is "
             f"used as one; leave it out with {options}"
         )
 
@@ -154,11 +161,11 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
     empty = [n for n in model.names if n in table.names and _has_no_value(table, n)]
     if empty:
         warn(f"{', '.join(empty)}: no value in {len(table)} rows; taken as gaps")
-    _warn_of_flags(table, model.names, model.declared)
-    _warn_of_companions(model.features, table)
+    warn_of_flags(table, model.names, model.declared)
+    warn_of_companions(model.features, table)
     unknown = find_unknown(model, table)
     for name, suspects in unknown.items():
-        _warn_of_suspects(name, suspects)
+        warn_of_suspects(name, suspects)
     # What is warned of once counts no more.
     rest = declare(table, {n: [s.value for s in suspects] for n, suspects in unknown.items()})
     for name, share, low, high in find_outside(model, rest):
@@ -168,51 +175,13 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
             f"{name}.unit in the schema file sets the unit)"
         )
     if are_objects and not are_associations(table.names):
-        _warn_of_disagreement(model, rest)
-    _warn_of_gaps_beyond(model, rest)
+        warn_of_disagreement(model, rest)
+    warn_of_gaps_beyond(model, rest)
 
 
 def _has_no_value(table: Table, name: str) -> bool:
     column = table.column(name)
     return bool(len(table)) and column.null_count == len(table)
-
-
-def _warn_of_disagreement(model: Model, table: Table) -> None:
-    """Name features that do not go with the others as in training."""
-    from skyfill.model.guard import find_disagreeing
-
-    for feature, each in find_disagreeing(model, table):
-        if each.is_off:
-            side = "above" if each.off > 0 else "below"
-            unit = f" {feature.unit}" if feature.unit else ""
-            how = (
-                f"lies {abs(each.off):.3g}{unit} {side} what other columns say (median of {each.n} "
-                f"values; half are off by more than {each.sigmas:.1f} standard deviations): "
-                "another zero point, unit or quantity, swapped columns"
-            )
-        else:
-            how = (
-                f"falls where other columns say that it rises ({each.n} values): a reversed sign, "
-                "another quantity"
-            )
-        warn(
-            f"{feature.name}: {how}, or a kind of object that the training set lacks? Compare it "
-            "with the training table; correct it, or leave it out"
-        )
-
-
-def _warn_of_gaps_beyond(model: Model, table: Table) -> None:
-    """Say how many gaps are of objects unlike all that were measured."""
-    from skyfill.model.guard import find_gaps_beyond
-
-    found = [each for each in find_gaps_beyond(model, table) if each.is_notable]
-    if found:
-        listed = ", ".join(f"{each.name} ({each.n_beyond} of {each.n_gaps})" for each in found)
-        warn(
-            f"gaps beyond what was measured in training, in {len(table)} rows: {listed}; they are "
-            "extrapolated with widened intervals (where a survey saw nothing, state its limits: "
-            "--role COLUMN=limit:NAME)"
-        )
 
 
 def check_source(model: Model, source: Source, rules: Schema) -> None:
@@ -255,59 +224,6 @@ def _mention_companions(table: Table, names: Sequence[str]) -> None:
         if guess.role in (Role.ERROR, Role.LIMIT) and guess.of in names and name not in names:
             how = f"{name}={guess.role}:{guess.of}"
             mention(GUESSED, f"{name}: {guess.role} of {guess.of}, not used (--role {how} uses it)")
-
-
-def _warn_of_flags(table: Table, names: Sequence[str], rules: Schema) -> None:
-    """Warn of limits that are marked in another column."""
-    from skyfill.catalog.schema import fact_line
-    from skyfill.model.guard import find_flagged
-
-    for name, (flag, count) in find_flagged(table, names, rules).items():
-        warn(
-            f"{name}: {flag} marks {count} values as limits, which are used as values; declare "
-            f"them, {fact_line(name, 'limits', 'flag')}"
-        )
-
-
-def _warn_of_companions(features: Sequence[Feature], table: Table) -> None:
-    """Warn of limits and errors that contradict the values beside them."""
-    from skyfill.model.odd_companions import find_odd_errors, find_odd_limits
-
-    for odd in find_odd_limits(features, table):
-        side, other = ("larger", "smaller") if odd.is_magnitude else ("smaller", "larger")
-        unit = "" if odd.is_magnitude else f'a magnitude (columns.{odd.name}.unit = "mag")? '
-        how = f"only {100 * odd.share:.0f} % of those measured are {other}"
-        how = "all those measured are far from there" if odd.is_far else how
-        warn(
-            f"{odd.name}: its limits say that missing values are {side} than {odd.limit:.4g} "
-            f"(median), but {how} ({odd.low:.4g} .. {odd.high:.4g}); {unit}another sign or unit?"
-        )
-    for each in find_odd_errors(features, table):
-        if each.n_without:
-            warn(
-                f"{each.name}: {each.n_without} errors of {each.of} are 0 or negative and count as "
-                f"none; declare them, columns.{each.name}.sentinels = [...]"
-            )
-        if each.median > each.scatter:
-            warn(
-                f"{each.name}: the median error, {each.median:.4g}, is larger than the scatter of "
-                f"{each.of}, {each.scatter:.4g}; another unit?"
-            )
-
-
-def _warn_of_suspects(name: str, suspects: Sequence[Suspect]) -> None:
-    from skyfill.catalog.schema import sentinel_line
-
-    values = [suspect.value for suspect in suspects]
-    warn(
-        f"{name}: {_listed(suspects)} may stand for no value ({suspects[0].why}) and is used as "
-        f"one; declare it in a file for --schema, {sentinel_line(name, values)}, or as a value, "
-        f"{sentinel_line(name, [])}"
-    )
-
-
-def _listed(suspects: Sequence[Suspect]) -> str:
-    return ", ".join(f"{suspect.value!r} × {suspect.count}" for suspect in suspects)
 
 
 def fact_words(facts: Mapping[str, Any]) -> str:

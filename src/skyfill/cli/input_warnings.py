@@ -1,0 +1,106 @@
+"""What may be wrong with a table, in words that name the column and the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from skyfill.cli.terminal import warn
+
+if TYPE_CHECKING:
+    from skyfill.catalog import Schema, Table
+    from skyfill.catalog.sentinels import Suspect
+    from skyfill.model import Feature, Model
+
+
+def warn_of_disagreement(model: Model, table: Table) -> None:
+    """Name features that do not go with the others as in training."""
+    from skyfill.model.guard import find_disagreeing
+
+    for feature, each in find_disagreeing(model, table):
+        if each.is_off:
+            side = "above" if each.off > 0 else "below"
+            unit = f" {feature.unit}" if feature.unit else ""
+            how = (
+                f"lies {abs(each.off):.3g}{unit} {side} what other columns say (median of {each.n} "
+                f"values; half are off by more than {each.sigmas:.1f} standard deviations): "
+                "another zero point, unit or quantity, swapped columns"
+            )
+        else:
+            how = (
+                f"falls where other columns say that it rises ({each.n} values): a reversed sign, "
+                "another quantity"
+            )
+        warn(
+            f"{feature.name}: {how}, or a kind of object that the training set lacks? Compare it "
+            "with the training table; correct it, or leave it out"
+        )
+
+
+def warn_of_gaps_beyond(model: Model, table: Table) -> None:
+    """Say how many gaps are of objects unlike all that were measured."""
+    from skyfill.model.guard import find_gaps_beyond
+
+    found = [each for each in find_gaps_beyond(model, table) if each.is_notable]
+    if found:
+        listed = ", ".join(f"{each.name} ({each.n_beyond} of {each.n_gaps})" for each in found)
+        warn(
+            f"gaps beyond what was measured in training, in {len(table)} rows: {listed}; they are "
+            "extrapolated with widened intervals (where a survey saw nothing, state its limits: "
+            "--role COLUMN=limit:NAME)"
+        )
+
+
+def warn_of_flags(table: Table, names: Sequence[str], rules: Schema) -> None:
+    """Warn of limits that are marked in another column."""
+    from skyfill.catalog.schema import fact_line
+    from skyfill.model.guard import find_flagged
+
+    for name, (flag, count) in find_flagged(table, names, rules).items():
+        warn(
+            f"{name}: {flag} marks {count} values as limits, which are used as values; declare "
+            f"them, {fact_line(name, 'limits', 'flag')}"
+        )
+
+
+def warn_of_companions(features: Sequence[Feature], table: Table) -> None:
+    """Warn of limits and errors that contradict the values beside them."""
+    from skyfill.model.odd_companions import find_odd_errors, find_odd_limits
+
+    for odd in find_odd_limits(features, table):
+        side, other = ("larger", "smaller") if odd.is_magnitude else ("smaller", "larger")
+        unit = "" if odd.is_magnitude else f'a magnitude (columns.{odd.name}.unit = "mag")? '
+        how = f"only {100 * odd.share:.0f} % of those measured are {other}"
+        how = "all those measured are far from there" if odd.is_far else how
+        warn(
+            f"{odd.name}: its limits say that missing values are {side} than {odd.limit:.4g} "
+            f"(median), but {how} ({odd.low:.4g} .. {odd.high:.4g}); {unit}another sign or unit?"
+        )
+    for each in find_odd_errors(features, table):
+        if each.n_without:
+            warn(
+                f"{each.name}: {each.n_without} errors of {each.of} are 0 or negative and count as "
+                f"none; declare them, columns.{each.name}.sentinels = [...]"
+            )
+        if each.median > each.scatter:
+            warn(
+                f"{each.name}: the median error, {each.median:.4g}, is larger than the scatter of "
+                f"{each.of}, {each.scatter:.4g}; another unit?"
+            )
+
+
+def warn_of_suspects(name: str, suspects: Sequence[Suspect]) -> None:
+    """Warn of values that may stand for no value."""
+    from skyfill.catalog.schema import sentinel_line
+
+    values = [suspect.value for suspect in suspects]
+    warn(
+        f"{name}: {listed(suspects)} may stand for no value ({suspects[0].why}) and is used as "
+        f"one; declare it in a file for --schema, {sentinel_line(name, values)}, or as a value, "
+        f"{sentinel_line(name, [])}"
+    )
+
+
+def listed(suspects: Sequence[Suspect]) -> str:
+    """List values with how often they occur."""
+    return ", ".join(f"{suspect.value!r} × {suspect.count}" for suspect in suspects)
