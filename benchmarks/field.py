@@ -2,6 +2,7 @@
 
     python benchmarks/field.py [--tables simulated,macho,chandra,eros] [--seeds 0,1,2,3,4]
                                [--objects 20000] [--components 8] [--fits 2] [--features]
+                               [--no-rivals]
 
 The simulated training set (1833 objects) teaches; a simulated field of 20,000, of which some 25 are
 quasars, judges. Twelve magnitudes, and with --features seven features of light curves that need no
@@ -11,7 +12,8 @@ own gaps). Stars of EROS-1 teach, and other stars of MACHO judge, `--objects` of
 points come from stars that both have. Each way of giving probabilities is scored: skyfill as
 trained; with draws of gaps that the training set does not have; with shares of the classes
 estimated from the field, by means of held-out objects (from objects whose gaps are like those of
-the training set, or from all) and by EM; with the true shares; and scikit-learn's boosting and
+the training set, or from all) and by EM; with the true shares; trained with the field, of which
+10,000 objects take part without labels (`train --field`); and scikit-learn's boosting and
 forest and, where it is installed, CatBoost on gaps, as they are and with the same corrections.
 "stated" is the purity that the probabilities promise.
 """
@@ -34,6 +36,8 @@ from skyfill.classify.prior import estimate_prior, estimate_shares, shift_prior
 from skyfill.impute import NetworkImputer
 
 N_BINS = 15
+# Objects of the field that take part in training, as `train --field` takes them.
+FIELD_ROWS = 10_000
 SCORES = ("accuracy", "macro F1", "log loss", "ECE", "purity", "completeness", "stated")
 RIVALS = {
     "boosting on gaps": lambda seed: HistGradientBoostingClassifier(random_state=seed),
@@ -75,13 +79,32 @@ def corrected(name, P, shares, held_out, true, known):
     return {name: P} | ways, found
 
 
+def fitted(cells, labels, seed, options, **how):
+    """Fit skyfill's classifier with the options of the run."""
+    few = {"n_fits": options.fits, "refine": None, "random_state": seed}
+    imputer = NetworkImputer(options.components, **few)
+    model = CatalogClassifier(imputer=imputer, random_state=seed, **how)
+    beside = {name: getattr(cells, name) for name in ("lower", "upper", "errors")}
+    return model.fit(cells.values, labels, **beside)
+
+
+def field_ways(case, seed, options):
+    """The ways of a classifier that objects of the field, without labels, helped to train."""
+    rows = np.unique(np.linspace(0, len(case.truth) - 1, FIELD_ROWS).astype(int))
+    both = case.training.joined(case.field.take(rows))
+    labels = np.concatenate([case.labels, np.full(len(rows), None)]).astype(object)
+    scorer = fitted(both, labels, seed, options, prior="field").scorer_
+    named = zip(scorer.classes, scorer.prior, strict=True)
+    print("shares:", ", ".join(f"{name} {share:.5f}" for name, share in named))
+    return {
+        "skyfill, trained with the field": scorer.probabilities(case.field, n_draws=0),
+        "skyfill, trained with the field, draws": scorer.probabilities(case.field),
+    }
+
+
 def ways(case, seed, options):
     """Name -> probabilities of the field's objects; and the classes."""
-    how = {"n_fits": options.fits, "refine": None, "random_state": seed}
-    imputer = NetworkImputer(options.components, **how)
-    model = CatalogClassifier(imputer=imputer, random_state=seed)
-    beside = {name: getattr(case.training, name) for name in ("lower", "upper", "errors")}
-    scorer = model.fit(case.training.values, case.labels, **beside).scorer_
+    scorer = fitted(case.training, case.labels, seed, options).scorer_
     classes = np.array(scorer.classes)
     true = np.maximum([(case.truth == name).mean() for name in classes], 1e-6)
     P, known = scorer.probabilities(case.field, n_draws=0), scorer.known(case.field)
@@ -91,7 +114,8 @@ def ways(case, seed, options):
     found["skyfill, draws, shares of known gaps"] = shift_prior(
         drawn, scorer.shares, shares["shares of known gaps"]
     )
-    for name, make in RIVALS.items():
+    found |= field_ways(case, seed, options)
+    for name, make in () if options.no_rivals else RIVALS.items():
         try:
             P, held_out = rival_probabilities(make(seed), case)
         except AbsentError as reason:
@@ -125,6 +149,7 @@ def main():
     parser.add_argument("--components", type=int, default=8)
     parser.add_argument("--fits", type=int, default=2)
     parser.add_argument("--features", action="store_true")
+    parser.add_argument("--no-rivals", action="store_true")
     options = parser.parse_args()
     header("Classes in the field", ["scikit-learn", "numba", "catboost"])
     for table in options.tables.split(","):

@@ -17,7 +17,7 @@ from skyfill.classify.class_mixture import (
     with_background,
     with_mixture,
 )
-from skyfill.classify.combining import choose_mixture
+from skyfill.classify.combining import Known, choose_mixture
 from skyfill.classify.members import pool_members
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
 from skyfill.network.mixture.fit import Plan
@@ -123,7 +123,7 @@ def test_it_is_taken_where_held_out_classes_are_predicted_clearly_better(helps):
     fit = partial(fit_class_mixture, learned(cells), shares=shares, plan=PLAN, seed=0)
     trees = [(1.0, np.tile(shares, (len(y), 1)))]
     fold = np.arange(len(y)) // 5 % 5
-    mixture, parts = choose_mixture(fit, cells, trees, y=y, weights=np.ones(len(y)), fold=fold)
+    mixture, (*_, parts) = choose_mixture(fit, Known(cells, y, np.ones(len(y)), fold, trees))
     assert (mixture is not None) == helps
     assert len(parts) == (2 if helps else 1)
     if mixture is not None:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,25 +171,69 @@ def fit_class_mixture(
         Objects of a class for each of its components.
     seed : int
     """
-    rng, scores = np.random.default_rng(seed), network.score_cells(cells)
-    full = draw_scores(scores, network.fits[:1], 1, rng)[0]
     has_rates = network.fits[0].gap_rates is not None
     mine = plan._replace(shrinkage=SHRINKAGE, arcs="full", informative=has_rates)
+    start = start_classes(
+        network, cells, y, plan=mine, rows_per_component=rows_per_component, seed=seed
+    )
+    found = start.climb(partial(expect_classes, start.parts, start.owner), mine)
+    return with_background(network, found, start.present[start.owner], shares)
+
+
+class Start(NamedTuple):
+    """Where fits to the objects of each class start.
+
+    Attributes
+    ----------
+    present : int array
+        Codes of the classes that have objects.
+    moments : list of Moments
+        First components of each of these.
+    parts : list of lists of Sorted
+        Their objects.
+    few : bool array of shape (p,)
+        Columns that hardly any object has.
+    """
+
+    present: NDArray[np.intp]
+    moments: list[Moments]
+    parts: list[list[Sorted]]
+    few: NDArray[np.bool_]
+
+    @property
+    def owner(self) -> NDArray[np.intp]:
+        """Place in `present` of the class of each component."""
+        return np.repeat(np.arange(len(self.present)), [len(m.weight) for m in self.moments])
+
+    def climb(self, expect: Callable[[Mixture], Moments], plan: Plan) -> Mixture:
+        """Climb to the best components."""
+        steps, maximize = strides if plan.pooling else em, partial(maximize_mixture, plan=plan)
+        first = maximize(side_by_side(self.moments))
+        found = steps(expect, maximize, first, tol=TOL, max_iter=MAX_STEPS)
+        return isolate(found.params, self.few)
+
+
+def start_classes(
+    network: MixtureNetwork,
+    cells: Cells,
+    y: Codes,
+    *,
+    plan: Plan,
+    rows_per_component: float,
+    seed: int,
+) -> Start:
+    """Find first components of each class; see `fit_class_mixture`."""
+    rng, scores = np.random.default_rng(seed), network.score_cells(cells)
+    full = draw_scores(scores, network.fits[:1], 1, rng)[0]
     present = np.unique(y)
     rows = [np.flatnonzero(y == c) for c in present]
-    plans = [mine._replace(n_components=wanted(len(at), rows_per_component)) for at in rows]
-    starts = [
+    plans = [plan._replace(n_components=wanted(len(at), rows_per_component)) for at in rows]
+    moments = [
         first_moments(scores.values[at], full[at], each, rng)
         for at, each in zip(rows, plans, strict=True)
     ]
-    owner = np.repeat(np.arange(len(rows)), [len(start.weight) for start in starts])
-    parts = [split(scores.take(at)) for at in rows]
-    maximize = partial(maximize_mixture, plan=mine._replace(n_components=len(owner)))
-    climb = strides if mine.pooling else em
-    expect = partial(expect_classes, parts, owner)
-    found = climb(expect, maximize, maximize(side_by_side(starts)), tol=TOL, max_iter=MAX_STEPS)
     few = (~np.isnan(scores.values)).sum(axis=0) < FEW_SEEN
-    return with_background(network, isolate(found.params, few), present[owner], shares)
+    return Start(present, moments, [split(scores.take(at)) for at in rows], few)
 
 
 def wanted(n_rows: int, rows_per_component: float) -> int:
@@ -239,20 +283,22 @@ def with_background(
     present = np.unique(owner)
     share = shares[present] / shares[present].sum()
     inside = [of_class(mixture, owner == c) for c in present]
-    own = [_scaled(each, (1 - BACKGROUND) * s) for each, s in zip(inside, share, strict=True)]
-    around = [_scaled(_around(each), BACKGROUND * s) for each, s in zip(inside, share, strict=True)]
+    own = [scaled(each, (1 - BACKGROUND) * s) for each, s in zip(inside, share, strict=True)]
+    around = [scaled(_around(each), BACKGROUND * s) for each, s in zip(inside, share, strict=True)]
     order = np.argsort(owner, kind="stable")
     classes = [np.eye(len(shares))[owner[order]], np.tile(shares, (len(present), 1))]
-    return ClassMixture(on_margins(network, _joined(own + around)), np.concatenate(classes))
+    return ClassMixture(on_margins(network, joined(own + around)), np.concatenate(classes))
 
 
-def _joined(parts: Sequence[Mixture]) -> Mixture:
+def joined(parts: Sequence[Mixture]) -> Mixture:
+    """Put components of several mixtures into one; their weights stay."""
     weights, means, covs = (np.concatenate([part[i] for part in parts]) for i in range(3))
     rates = [part.gap_rates for part in parts if part.gap_rates is not None]
     return Mixture(weights, means, covs, np.concatenate(rates) if rates else None, None)
 
 
-def _scaled(mixture: Mixture, factor: float) -> Mixture:
+def scaled(mixture: Mixture, factor: float) -> Mixture:
+    """Multiply all weights."""
     return mixture._replace(weights=factor * mixture.weights)
 
 

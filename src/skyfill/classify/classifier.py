@@ -187,11 +187,12 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._training(labels, rng),
             groups=None if groups is None else _codes(groups, numbers)[labels.known],
             weights=weights,
+            field=unlabeled if self._wants("field") else None,
         )
         self.classes_ = labels.classes
         cells = Cells(numbers, lower, upper, errors)
         self.imputer_ = self._fit_imputer(X, rng, lower=lower, upper=upper, errors=errors)
-        self.scorer_, self.out_of_fold_ = fit_scorer(
+        fitted = fit_scorer(
             self.imputer_.network_,
             cells,
             labels,
@@ -199,9 +200,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             plan=self.imputer_.plan_,
             rng=rng,
         )
-        if self._wants("field"):
-            self.field_shares_ = shares_among(self.scorer_, cells.take(unlabeled))
-            self.scorer_ = replace(self.scorer_, prior=self.field_shares_.shares)
+        self.scorer_, self.out_of_fold_ = fitted.scorer, fitted.out_of_fold
+        if fitted.field is not None:
+            self.field_shares_ = fitted.field
         return self
 
     def _wants(self, prior: str) -> bool:

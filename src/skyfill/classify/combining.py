@@ -8,7 +8,17 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from skyfill.classify.class_calibration import FOLDS, Array, held_out_loss, is_clearly_better
+import numpy as np
+
+from skyfill.classify.class_calibration import (
+    FOLDS,
+    Array,
+    Calibration,
+    fit_calibration,
+    held_out_loss,
+    is_clearly_better,
+    no_calibration,
+)
 from skyfill.classify.class_mixture import (
     ROWS_PER_COMPONENT,
     WEIGHTS,
@@ -17,11 +27,77 @@ from skyfill.classify.class_mixture import (
     out_of_fold,
     with_mixture,
 )
+from skyfill.classify.field_mixture import FieldRows
+from skyfill.classify.held_out import keep_held_out
 from skyfill.classify.members import pool_members
+from skyfill.classify.prior import FieldShares, find_profiles
+from skyfill.classify.scorer import Scorer
 from skyfill.classify.training_set import Codes
 from skyfill.network import Cells
 
 Parts = list[Part]
+
+
+class Known(NamedTuple):
+    """Labelled rows; class, weight and fold of each; what trees say of those that are in a fold."""
+
+    cells: Cells
+    y: Codes
+    weights: Array
+    fold: Codes
+    trees: Parts
+
+    @property
+    def held_out(self) -> tuple[Codes, Array, Codes]:
+        """Class, weight and fold of the rows that are in a fold; there are `FOLDS` of these."""
+        inside = self.fold >= 0
+        return self.y[inside], self.weights[inside], self.fold[inside] % FOLDS
+
+
+class Fitted(NamedTuple):
+    """A scorer, and calibrated out-of-fold probabilities (NaN for rows that are in no fold).
+
+    `field` holds the shares of the classes in the field, where they were asked for.
+    """
+
+    scorer: Scorer
+    out_of_fold: Array
+    field: FieldShares | None = None
+
+
+class Combined(NamedTuple):
+    """How the probabilities of the members become one, and what comes out for held-out rows."""
+
+    pool: str
+    calibration: Calibration
+    P: Array
+
+    def judge(self, scorer: Scorer, known: Known) -> Fitted:
+        """Tell a scorer how its members are combined, and what it says of held-out rows."""
+        inside = known.fold >= 0
+        out = np.full((len(known.y), len(scorer.classes)), np.nan)
+        out[inside] = self.P
+        y = known.y[inside]
+        scorer = replace(
+            scorer,
+            calibration=self.calibration,
+            pool=self.pool,
+            profiles=find_profiles(self.P, y),
+            held_out=keep_held_out(self.P, y),
+        )
+        return Fitted(scorer, out)
+
+
+def combine(held_out: Parts, known: Known, rng: np.random.Generator) -> Combined:
+    """Combine members, and calibrate them on what they say of held-out rows; rows may be none."""
+    inside, n_classes = known.fold >= 0, int(known.y.max()) + 1
+    if not inside.any():
+        return Combined("mean", no_calibration(n_classes), np.empty((0, n_classes)))
+    y, weights = known.y[inside], known.weights[inside]
+    pool = choose_pool(held_out, y, weights, known.fold[inside])
+    P = pool_members(held_out, pool)
+    calibration = fit_calibration(P, y, weights, rng)
+    return Combined(pool, calibration, calibration(P))
 
 
 def choose_pool(held_out: Parts, y: Codes, weights: Array, fold: Codes) -> str:
@@ -42,49 +118,67 @@ class Choice(NamedTuple):
 
 
 def choose_mixture(
-    fit: Callable[..., ClassMixture],
-    cells: Cells,
-    held_out: Parts,
-    *,
-    y: Codes,
-    weights: Array,
-    fold: Codes,
-) -> tuple[ClassMixture | None, Parts]:
+    fit: Callable[..., ClassMixture], known: Known
+) -> tuple[ClassMixture | None, Choice]:
     """Choose components and weight of a mixture of the classes; none unless clearly better.
 
     Parameters
     ----------
     fit : callable
         Fits one to rows and their classes, with some `rows_per_component`.
-    cells : Cells
-        Labelled rows.
-    held_out : list of (weight, probabilities)
-        Of the trees, for the rows that are in a fold.
-    y, weights, fold : arrays of shape (n,)
-        Class, weight and fold of each row.
+    known : Known
 
     Returns
     -------
-    ClassMixture or None, list of (weight, probabilities)
+    ClassMixture or None, Choice
         The mixture, and the probabilities of the trees with its own.
     """
-    inside = fold >= 0
-    known = (y[inside], weights[inside], fold[inside] % FOLDS)
-    best = Choice(math.nan, math.nan, math.inf, held_out)
+    trees, best = known.trees, Choice(math.nan, math.nan, math.inf, known.trees)
     for rows in ROWS_PER_COMPONENT:
-        seen = out_of_fold(partial(fit, rows_per_component=rows), cells, y, fold)[inside]
-        joined = {weight: with_mixture(held_out, weight, seen) for weight in WEIGHTS}
-        found = [_weighed(rows, *item, known) for item in joined.items()]
-        now = min(found, key=lambda choice: choice.loss)
+        now = weigh(partial(fit, rows_per_component=rows), rows, known)
         if now.loss >= best.loss:
             break
         best = now
-    trees = pool_members(held_out, choose_pool(held_out, *known))
-    if not is_clearly_better(pool_members(best.parts, "logs"), trees, *known):
-        return None, held_out
-    mixture = fit(cells, y, rows_per_component=best.rows_per_component)
-    return replace(mixture, weight=best.weight), best.parts
+    alone = pool_members(trees, choose_pool(trees, *known.held_out))
+    if not is_clearly_better(pool_members(best.parts, "logs"), alone, *known.held_out):
+        return None, best._replace(parts=trees)
+    mixture = fit(known.cells, known.y, rows_per_component=best.rows_per_component)
+    return replace(mixture, weight=best.weight), best
 
 
-def _weighed(rows: float, weight: float, parts: Parts, known: tuple[Codes, Array, Codes]) -> Choice:
-    return Choice(rows, weight, held_out_loss(pool_members(parts, "logs"), *known), parts)
+def weigh(fit: Callable[..., ClassMixture], rows: float, known: Known) -> Choice:
+    """Choose the weight of a mixture of the classes beside trees."""
+    inside = known.fold >= 0
+    seen = out_of_fold(fit, known.cells, known.y, known.fold)[inside]
+    joined = {weight: with_mixture(known.trees, weight, seen) for weight in WEIGHTS}
+    losses = {
+        weight: held_out_loss(pool_members(parts, "logs"), *known.held_out)
+        for weight, parts in joined.items()
+    }
+    best = min(losses, key=lambda weight: losses[weight])
+    return Choice(rows, best, losses[best], joined[best])
+
+
+def choose_field_mixture(
+    fit: Callable[..., ClassMixture], field: FieldRows, without: Choice, known: Known
+) -> tuple[ClassMixture, Parts] | None:
+    """Let a field teach the density of its most common class.
+
+    None where less than half of what densities gain for held-out classes would be left: then
+    objects of the field are not what the training set calls them.
+
+    Parameters
+    ----------
+    fit : callable
+        Fits a mixture to rows, their classes and a `field`.
+    field : FieldRows
+    without : Choice
+        What was chosen without a field.
+    known : Known
+    """
+    again = partial(fit, rows_per_component=without.rows_per_component, field=field)
+    found = weigh(again, without.rows_per_component, known)
+    trees = held_out_loss(pool_members(known.trees, "logs"), *known.held_out)
+    if found.loss > (without.loss + trees) / 2:
+        return None
+    return replace(again(known.cells, known.y), weight=found.weight), found.parts

@@ -8,16 +8,15 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skyfill.classify.class_calibration import fit_calibration, no_calibration
 from skyfill.classify.class_mixture import fit_class_mixture
-from skyfill.classify.combining import Parts, choose_mixture, choose_pool
+from skyfill.classify.combining import Fitted, Known, Parts, choose_mixture, combine
+from skyfill.classify.field import with_field
 from skyfill.classify.forest import FlatForest
-from skyfill.classify.held_out import keep_held_out
 from skyfill.classify.known_gaps import learn_gaps
-from skyfill.classify.members import Member, pool_members
+from skyfill.classify.members import Member
 from skyfill.classify.outlier import fit_outlier_rule
-from skyfill.classify.prior import find_profiles
 from skyfill.classify.scorer import Scorer
 from skyfill.classify.sklearn_trees import Growth, grow_trees, row_weights
 from skyfill.classify.training_set import Codes, Labels, deal_folds
@@ -90,6 +89,8 @@ class Training:
         Of the rows, besides those of their classes.
     densities : bool
         Whether a mixture of the classes may help the trees.
+    field : bool array of shape (n,), optional
+        Rows that are a sample of the field, where shares of the classes are to be found there.
     """
 
     recipes: tuple[Recipe, ...]
@@ -99,13 +100,7 @@ class Training:
     groups: Codes | None = None
     weights: Array | None = None
     densities: bool = False
-
-
-class Fitted(NamedTuple):
-    """A scorer, and calibrated out-of-fold probabilities (NaN for rows that are in no fold)."""
-
-    scorer: Scorer
-    out_of_fold: Array
+    field: NDArray[np.bool_] | None = None
 
 
 # Fits to calibrate with have a few parameters each: threads of BLAS would only wait for another.
@@ -135,7 +130,8 @@ def fit_scorer(
     rng : numpy.random.Generator
     """
     y, cells = labels.codes, as_cells(X)
-    views, contrasts = _views(network, cells.take(labels.known), training.recipes)
+    mine = cells.take(labels.known)
+    views, contrasts = _views(network, mine, training.recipes)
     none = np.full(len(y), -1)
     fold = deal_folds(y, training.n_folds, rng, training.groups) if training.n_folds else none
     given = training.weights
@@ -143,36 +139,30 @@ def fit_scorer(
     weights = row_weights(y, training.growth.class_weight, given=given)
     shares = np.bincount(y, weights) / weights.sum()
     inside = fold >= 0
-    calibration, pool, mixture = no_calibration(len(labels.classes)), "mean", None
-    out = np.full((len(y), len(labels.classes)), np.nan)
-    if inside.any():
-        held_out: Parts = [(weight, P[inside]) for weight, P in grown.out_of_fold]
-        known = (y[inside], weights[inside], fold[inside])
-        if training.densities and given is None:
-            seed = training.growth.seed
-            fit = partial(fit_class_mixture, network, shares=shares, plan=plan, seed=seed)
-            mine = cells.take(labels.known)
-            mixture, held_out = choose_mixture(fit, mine, held_out, y=y, weights=weights, fold=fold)
-        pool = choose_pool(held_out, *known)
-        P = pool_members(held_out, pool)
-        calibration = fit_calibration(P, y[inside], weights[inside], rng)
-        out[inside] = calibration(P)
+    trees: Parts = [(weight, P[inside]) for weight, P in grown.out_of_fold]
+    known, mixture, choice = Known(mine, y, weights, fold, trees), None, None
+    how = {"shares": shares, "plan": plan, "seed": training.growth.seed}
+    if training.densities and given is None and inside.any():
+        fit = partial(fit_class_mixture, network, **how)
+        mixture, choice = choose_mixture(fit, known)
+    combined = combine(trees if choice is None else choice.parts, known, rng)
     scorer = Scorer(
         tuple(str(name) for name in labels.classes),
         network,
         grown.members,
-        calibration,
+        combined.calibration,
         shares,
         shares if training.prior is None else training.prior,
         contrasts,
         fit_outlier_rule(cells, plan, rng, given=network),
-        find_profiles(out[inside], y[inside]),
-        learn_gaps(cells.values[labels.known]),
-        pool=pool,
-        held_out=keep_held_out(out[inside], y[inside]),
+        gaps=learn_gaps(mine.values),
         mixture=mixture,
     )
-    return Fitted(scorer, out)
+    fitted = combined.judge(scorer, known)
+    if training.field is None:
+        return fitted
+    used = None if mixture is None else choice
+    return with_field(fitted, cells.take(training.field), used, known, rng=rng, **how)
 
 
 def _views(

@@ -1,15 +1,19 @@
-"""What the rows of a field say about a classifier: shares of the classes there."""
+"""What the rows of a field say about a classifier: shares and densities of the classes there."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skyfill.classify.combining import Choice, Fitted, Known, choose_field_mixture, combine
+from skyfill.classify.field_mixture import fit_field_mixture, sample_field
 from skyfill.classify.prior import Array, FieldShares, estimate_shares
 from skyfill.classify.scorer import Scorer
 from skyfill.network import Cells
+from skyfill.network.mixture.fit import Plan
 
 
 def shares_among(scorer: Scorer, cells: Cells) -> FieldShares:
@@ -22,3 +26,45 @@ def shares_for(scorer: Scorer, P: Array, known: NDArray[np.bool_]) -> FieldShare
     """Estimate shares from probabilities under the training set's shares, without draws."""
     reference = scorer.profiles if scorer.held_out is None else scorer.held_out
     return estimate_shares(P, scorer.shares, reference, known)
+
+
+def with_field(
+    fitted: Fitted,
+    cells: Cells,
+    without: Choice | None,
+    known: Known,
+    *,
+    plan: Plan,
+    shares: Array,
+    seed: int,
+    rng: np.random.Generator,
+) -> Fitted:
+    """Give a classifier the shares of its classes in a field, and what else the field teaches.
+
+    Where the classifier uses densities of the classes, that of the field's most common class is
+    learned from the field as well (`fit_field_mixture`), and all is calibrated again.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        The classifier without a field.
+    cells : Cells
+        A sample of the field.
+    without : Choice or None
+        Its densities of the classes, where it uses them.
+    known : Known
+        Labelled rows.
+    plan, shares, seed
+        As in `fit_class_mixture`.
+    rng : numpy.random.Generator
+    """
+    scorer, found = fitted.scorer, shares_among(fitted.scorer, cells)
+    if without is not None:
+        field = sample_field(scorer.network, cells, found.shares, plan, seed)
+        fit = partial(fit_field_mixture, scorer.network, plan=plan, shares=shares, seed=seed)
+        chosen = None if field is None else choose_field_mixture(fit, field, without, known)
+        if chosen is not None:
+            mixture, parts = chosen
+            fitted = combine(parts, known, rng).judge(replace(scorer, mixture=mixture), known)
+            found = shares_among(fitted.scorer, cells)
+    return Fitted(replace(fitted.scorer, prior=found.shares), fitted.out_of_fold, found)

@@ -250,7 +250,7 @@ class Scorer:
 
     def without(self, columns: Sequence[int]) -> Scorer:
         """Return the scorer for a catalogue that lacks columns, whose gaps are not evidence."""
-        if not len(columns) or any(fit.gap_rates is None for fit in self.network.fits):
+        if not len(columns):
             return self
         mixture = self.mixture
         if mixture is not None:
@@ -318,7 +318,9 @@ _GAPS = KnownGaps._fields
 
 
 def _neutral(network: MixtureNetwork, columns: Sequence[int]) -> MixtureNetwork:
-    """Return a network with informative gaps, to which gaps of some columns say nothing."""
+    """Return a network to which gaps of some columns say nothing, if gaps are informative."""
+    if any(fit.gap_rates is None for fit in network.fits):
+        return network
     rates = [np.array(fit.gap_rates) for fit in network.fits]
     for each in rates:
         each[:, columns] = 0.5

@@ -102,7 +102,8 @@ def choose_contrasts(filled: Array) -> Array:
 
     The difference of two magnitudes is a color. Trees, which split on one column at a time, find it
     with difficulty. Columns are in units of their standard deviation; for anticorrelated columns
-    the sum is taken. The most correlated pairs come first.
+    the sum is taken. The most correlated pairs come first. Columns that vary less from each other
+    than each by itself have a scale in common: their plain differences follow.
 
     Returns
     -------
@@ -114,6 +115,8 @@ def choose_contrasts(filled: Array) -> Array:
     >>> V = np.array([0.0, 1.0, 2.0])
     >>> choose_contrasts(np.column_stack([V, -V])).round(2).tolist()
     [[0.0, 1.22, 1.0, 1.22]]
+    >>> choose_contrasts(np.column_stack([V, V + [0.0, 0.1, 0.3]])).round(2).tolist()
+    [[0.0, 1.22, 1.0, -1.06], [0.0, 1.0, 1.0, -1.0]]
     """
     spread = filled.std(axis=0)
     usable = np.flatnonzero(np.isfinite(spread) & (spread > 0))
@@ -124,4 +127,8 @@ def choose_contrasts(filled: Array) -> Array:
     i, j = i[order], j[order]
     sign = np.where(alike[i, j] < 0, 1.0, -1.0)
     first, second = usable[i], usable[j]
-    return np.column_stack([first, 1 / spread[first], second, sign / spread[second]])
+    pairs = np.column_stack([first, 1 / spread[first], second, sign / spread[second]])
+    apart = (filled[:, first] - filled[:, second]).std(axis=0)
+    common = apart < np.minimum(spread[first], spread[second])
+    plain = np.column_stack([first, np.ones(len(first)), second, -np.ones(len(first))])
+    return np.concatenate([pairs, plain[common]])
