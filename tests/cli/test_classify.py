@@ -187,6 +187,8 @@ def test_a_model_trained_for_a_field_knows_its_shares(folder, tmp_path):
     true = red[rows].mean()
     assert found["shares"]["LPV"]["low"] < true < found["shares"]["LPV"]["high"]
     assert "estimated shares (5 to 95 %): LPV 0.0" in said.stderr
+    # The densities of these classes do not help, so a field teaches none.
+    assert found["taught"] is None
     scorer = load_model(tmp_path / "f.skyfill").scorer
     assert scorer.prior[0] == pytest.approx(found["shares"]["LPV"]["share"])
     assert scorer.shares[0] == pytest.approx(load_model(folder / "m.skyfill").scorer.shares[0])

@@ -63,8 +63,8 @@ def with_field(
         field = sample_field(scorer.network, cells, found.shares, plan, seed)
         fit = partial(fit_field_mixture, scorer.network, plan=plan, shares=shares, seed=seed)
         chosen = None if field is None else choose_field_mixture(fit, field, without, known)
-        if chosen is not None:
+        if field is not None and chosen is not None:
             mixture, parts = chosen
             fitted = combine(parts, known, rng).judge(replace(scorer, mixture=mixture), known)
-            found = shares_among(fitted.scorer, cells)
+            found = shares_among(fitted.scorer, cells)._replace(taught=field.common)
     return Fitted(replace(fitted.scorer, prior=found.shares), fitted.out_of_fold, found)

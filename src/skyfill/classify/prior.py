@@ -45,7 +45,8 @@ class FieldShares(NamedTuple):
 
     The misfit, in standard errors, says how far the mean probabilities are from those of any
     mixture of the training set's classes: above 3, objects of a class do not look alike in both.
-    `used` is the share of the rows that the estimate rests on.
+    `used` is the share of the rows that the estimate rests on, `taught` the code of the class whose
+    density the rows have taught, if any.
     """
 
     shares: Array
@@ -53,6 +54,7 @@ class FieldShares(NamedTuple):
     high: Array
     misfit: float
     used: float = 1.0
+    taught: int | None = None
 
 
 def shift_prior(P: Array, old: Array, new: Array) -> Array:

@@ -71,6 +71,8 @@ def mention_shares(found: FieldShares, classes: Sequence[str], place: Path | str
             f"from {100 * found.used:.3g} % of the rows, whose gaps are like those of the "
             "training set; the others are taken to have the same shares"
         )
+    if found.taught is not None:
+        note(f"{place} has also taught what objects of class {classes[found.taught]} look like")
     if found.misfit > NOTABLE_MISFIT:
         warn(
             f"{place}: its objects are no mixture of the training set's classes "
@@ -86,7 +88,9 @@ def facts_of(found: FieldShares, classes: Sequence[str]) -> dict[str, Any]:
         name: {"share": share, "low": _number(low), "high": _number(high)}
         for name, share, low, high in each
     }
-    return {"shares": shares, "misfit": _number(found.misfit), "used": found.used}
+    taught = None if found.taught is None else classes[found.taught]
+    facts = {"shares": shares, "misfit": _number(found.misfit), "used": found.used}
+    return facts | {"taught": taught}
 
 
 def show_field_scores(
