@@ -1,9 +1,9 @@
 """Choose the maps of columns, by what they say of held-out rows.
 
-Without limits and errors hidden cells of held-out rows decide. With them it is likelihood: ranks of
-noisy values are those of values and errors together, and ranks end at the faintest value seen.
-Where this costs more than the shape of the columns gains, held-out rows, their values and their
-non-detections, are likelier under linear maps.
+Without limits and errors hidden cells of held-out rows decide, in wide tables for each column. With
+them it is likelihood: ranks of noisy values are those of values and errors together, and ranks end
+at the faintest value seen. Where this costs more than the shape of the columns gains, held-out
+rows, their values and their non-detections, are likelier under linear maps.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from skyfill.network._array import Array, BoolArray
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.calibration import hide_like_gaps
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
-from skyfill.network.mixture.margin import map_columns
+from skyfill.network.mixture.margin import Maps, map_columns
 from skyfill.network.mixture.network import MixtureNetwork
+from skyfill.network.mixture.plan_choice import WIDE
 from skyfill.network.mixture.rehearsal import CLEARLY, LEVELS, crps, missed
 from skyfill.threads import map_threads
 
@@ -39,16 +40,35 @@ PLAIN_KINDS = ("smooth", "straight", "ranks")
 PLAIN_ROWS, PLAIN_COMPONENTS, ROWS_EACH = 2000, 8, 8
 
 
-def choose_plain_maps(cells: Cells, plan: Plan, rng: Generator) -> str:
+def choose_plain_maps(cells: Cells, plan: Plan, rng: Generator) -> Maps:
     """Choose maps by hidden cells of held-out rows: the geometric mean of the columns' CRPS.
 
-    Ranks end at the outermost value seen, so they are taken where they are clearly better only.
+    Ranks end at the outermost value seen, so they are taken where they are clearly better only. The
+    columns of a wide table differ more: there each may have its own kind.
     """
     rows = cells.take(rng.permutation(len(cells))[:PLAIN_ROWS])
-    trial, held = plan_trial(plan, rows), hold_out(rows, rng)
+    trial = plan_trial(plan, rows)
+    if cells.values.shape[1] >= WIDE:
+        return _choose_each_map(rows, trial, rng)
+    held = hold_out(rows, rng)
     score = {kind: held_out_log(kind, trial, held) for kind in PLAIN_KINDS}
     score["ranks"] -= np.log(CLEARLY)
     return min(score, key=lambda kind: score[kind])
+
+
+def _choose_each_map(rows: Cells, plan: Plan, rng: Generator) -> Maps:
+    """Choose the kind of each column where it is best, or one for all if this is no better."""
+    turns = np.array_split(np.arange(len(rows)), round(1 / HELD_OUT))
+    tries = [hold_out(rows.take(np.roll(np.arange(len(rows)), -turn[0])), rng) for turn in turns]
+
+    def score(kind: Maps) -> Array:
+        return np.mean([held_out_logs(kind, plan, each) for each in tries], axis=0)
+
+    found = {kind: score(kind) for kind in PLAIN_KINDS}
+    found["ranks"] = found["ranks"] - np.log(CLEARLY)
+    best = min(found, key=lambda kind: found[kind].mean())
+    own = tuple(PLAIN_KINDS[i] for i in np.argmin([found[kind] for kind in PLAIN_KINDS], axis=0))
+    return own if score(own).mean() < found[best].mean() else best
 
 
 class HeldOut(NamedTuple):
@@ -75,10 +95,15 @@ def plan_trial(plan: Plan, cells: Cells) -> Plan:
     return plan._replace(n_components=min(PLAIN_COMPONENTS, max(n // (ROWS_EACH * p), 1)))
 
 
-def held_out_log(kind: str, plan: Plan, given: HeldOut) -> float:
+def held_out_log(kind: Maps, plan: Plan, given: HeldOut) -> float:
     """Logarithm of the CRPS of hidden cells, mean over the columns."""
+    return float(held_out_logs(kind, plan, given).mean())
+
+
+def held_out_logs(kind: Maps, plan: Plan, given: HeldOut) -> Array:
+    """Logarithm of the CRPS of the hidden cells of each column."""
     network = _fit_maps(kind, given.train, plan, given.seed)
-    return float(np.log(_missed(network, given.held, given.hidden)).mean())
+    return np.asarray(np.log(_missed(network, given.held, given.hidden)))
 
 
 def _missed(network: MixtureNetwork, held: Cells, hidden: BoolArray) -> Array:
@@ -133,7 +158,7 @@ def likelihoods(kind: str, held: Cells, train: Cells, plan: Plan, seed: int) -> 
     return network.loglik(held) + log_slopes(network, held)
 
 
-def _fit_maps(kind: str, train: Cells, plan: Plan, seed: int) -> MixtureNetwork:
+def _fit_maps(kind: Maps, train: Cells, plan: Plan, seed: int) -> MixtureNetwork:
     """Fit maps of a kind and one mixture."""
     names = tuple(map(str, range(train.values.shape[1])))
     bare = MixtureNetwork(names, map_columns(train, kind), ())
