@@ -46,7 +46,7 @@ def test_beyond_limits_the_shape_of_what_was_seen_decides(shape, kind):
     assert choose_limited_maps(cells, Plan(1, 5.0, pooling=(1.0, 3.0))) == kind
 
 
-def wide_table(n_clumped, n=1200, p=20):
+def one_factor(n_clumped, n=1200, p=20):
     """Columns of one factor, the first of them with two clumps that no linear map makes one."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(n, 1)) + 0.3 * rng.normal(size=(n, p))
@@ -55,14 +55,14 @@ def wide_table(n_clumped, n=1200, p=20):
     return Cells(np.where(rng.random(X.shape) < 0.1, np.nan, X))
 
 
-def test_each_column_of_a_wide_table_has_its_own_kind_of_map():
-    kinds = choose_plain_maps(wide_table(6), Plan(1, 5.0), np.random.default_rng(0))
+def test_each_column_has_the_kind_of_map_that_fills_it_best():
+    kinds = choose_plain_maps(one_factor(6), Plan(1, 5.0), np.random.default_rng(0))
     assert kinds[:6] == ("ranks",) * 6
     assert "ranks" not in kinds[6:]
 
 
-def test_a_wide_table_of_like_columns_has_one_kind_of_map():
-    kind = choose_plain_maps(wide_table(0), Plan(1, 5.0), np.random.default_rng(0))
+def test_columns_that_are_normal_are_not_mapped_by_ranks():
+    kind = choose_plain_maps(one_factor(0), Plan(1, 5.0), np.random.default_rng(0))
     assert set(kinds_of(kind, 20)) <= {"smooth", "straight"}
 
 

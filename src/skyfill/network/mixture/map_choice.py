@@ -1,9 +1,9 @@
 """Choose the maps of columns, by what they say of held-out rows.
 
-Without limits and errors hidden cells of held-out rows decide, in wide tables for each column. With
-them it is likelihood: ranks of noisy values are those of values and errors together, and ranks end
-at the faintest value seen. Where this costs more than the shape of the columns gains, held-out
-rows, their values and their non-detections, are likelier under linear maps.
+Without limits and errors hidden cells of held-out rows decide, for each column. With them it is
+likelihood: ranks of noisy values are those of values and errors together, and ranks end at the
+faintest value seen. Where this costs more than the shape of the columns gains, held-out rows, their
+values and their non-detections, are likelier under linear maps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from skyfill.network.mixture.calibration import hide_like_gaps
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
 from skyfill.network.mixture.margin import Maps, map_columns
 from skyfill.network.mixture.network import MixtureNetwork
-from skyfill.network.mixture.plan_choice import WIDE
 from skyfill.network.mixture.rehearsal import CLEARLY, LEVELS, crps, missed
 from skyfill.threads import map_threads
 
@@ -41,34 +40,25 @@ PLAIN_ROWS, PLAIN_COMPONENTS, ROWS_EACH = 2000, 8, 8
 
 
 def choose_plain_maps(cells: Cells, plan: Plan, rng: Generator) -> Maps:
-    """Choose maps by hidden cells of held-out rows: the geometric mean of the columns' CRPS.
+    """Choose the kind of map of each column, or one for all if this fills hidden cells no worse.
 
-    Ranks end at the outermost value seen, so they are taken where they are clearly better only. The
-    columns of a wide table differ more: there each may have its own kind.
+    Quarters of the rows are held out in turn; the logarithm of the CRPS of their hidden cells, mean
+    over the quarters, decides. Ranks end at the outermost value seen, so they are taken where they
+    are clearly better only.
     """
     rows = cells.take(rng.permutation(len(cells))[:PLAIN_ROWS])
-    trial = plan_trial(plan, rows)
-    if cells.values.shape[1] >= WIDE:
-        return _choose_each_map(rows, trial, rng)
-    held = hold_out(rows, rng)
-    score = {kind: held_out_log(kind, trial, held) for kind in PLAIN_KINDS}
-    score["ranks"] -= np.log(CLEARLY)
-    return min(score, key=lambda kind: score[kind])
-
-
-def _choose_each_map(rows: Cells, plan: Plan, rng: Generator) -> Maps:
-    """Choose the kind of each column where it is best, or one for all if this is no better."""
-    turns = np.array_split(np.arange(len(rows)), round(1 / HELD_OUT))
-    tries = [hold_out(rows.take(np.roll(np.arange(len(rows)), -turn[0])), rng) for turn in turns]
+    trial, n = plan_trial(plan, rows), len(rows)
+    shifts = (round(turn * HELD_OUT * n) for turn in range(round(1 / HELD_OUT)))
+    tries = [hold_out(rows.take(np.roll(np.arange(n), -shift)), rng) for shift in shifts]
 
     def score(kind: Maps) -> Array:
-        return np.mean([held_out_logs(kind, plan, each) for each in tries], axis=0)
+        return np.mean([held_out_logs(kind, trial, each) for each in tries], axis=0)
 
-    found = {kind: score(kind) for kind in PLAIN_KINDS}
-    found["ranks"] = found["ranks"] - np.log(CLEARLY)
-    best = min(found, key=lambda kind: found[kind].mean())
-    own = tuple(PLAIN_KINDS[i] for i in np.argmin([found[kind] for kind in PLAIN_KINDS], axis=0))
-    return own if score(own).mean() < found[best].mean() else best
+    found = np.stack([score(kind) for kind in PLAIN_KINDS])
+    found[PLAIN_KINDS.index("ranks")] -= np.log(CLEARLY)
+    means = found.mean(axis=1)
+    own = tuple(PLAIN_KINDS[i] for i in found.argmin(axis=0))
+    return own if score(own).mean() < means.min() else PLAIN_KINDS[means.argmin()]
 
 
 class HeldOut(NamedTuple):
