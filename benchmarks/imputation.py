@@ -32,6 +32,8 @@ PAPER = {
 PAPER_RATES = (0.05, 0.1, 0.15, 0.2)
 # Blocks and faint limits at one rate: the chance of each block, the share beyond the limit.
 ONE_RATE = (0.2,)
+# Methods whose speed is measured.
+SPEED = ("network", "refined", "knn", "forest", "extra")
 
 
 def masks(table, rates):
@@ -162,7 +164,7 @@ def speed(options):
     train = hide_cells(X[rng.permutation(len(X))[: len(X) // 2]], 0.2, rng).X
     new = hide_cells(X[rng.integers(len(X), size=options.rows)], 0.2, rng).X
     rows = []
-    for name in [name for name in options.methods if name in ("network", "knn", "forest", "extra")]:
+    for name in [name for name in options.methods if name in SPEED]:
         try:
             imputer = RIVALS[name]()
         except AbsentError as reason:

@@ -122,7 +122,7 @@ def test_the_same_seed_gives_the_same_forests(fitted):
 
 
 def test_columns_of_noise_and_small_tables_are_left_to_the_mixtures():
-    noise = np.random.default_rng(0).normal(size=(300, 3))
+    noise = np.random.default_rng(1).normal(size=(300, 3))
     assert imputer("auto").fit(noise).refinement_ is None
     assert imputer().fit(rule_table(n=150)[1]).refinement_ is None
 

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 from skyfill.catalog import ColumnInfo, Role, Table, write_table
 from skyfill.errors import CatalogError
 from skyfill.model import train
-from skyfill.network import learn_one_network
+from skyfill.network import Cells, learn_one_network
 from skyfill.network.mixture.fit import climb_mixture
-from skyfill.network.mixture.maps import MAPS
+from skyfill.network.mixture.maps import MAPS, kinds_of, map_columns
 from skyfill.network.mixture.mixture import expect_parts, split
 from skyfill.scale.train_disk import expect_columns, train_file, with_margins, write_columns
 from skyfill.threads import map_threads, one_blas_thread
@@ -61,8 +61,9 @@ def test_a_model_learned_from_a_file_is_that_of_the_rows_in_memory(extension, tm
     # The same start, taken up in memory.
     places = np.sort(np.random.default_rng(0).choice(len(X), 1000, replace=False))
     start, learned = train(as_catalog(X[places], tmp_path / "sample.csv"), NAMES, **OPTIONS)
-    make = MAPS[learned.plan.maps]
-    margins = tuple(make(column[~np.isnan(column)]) for column in X.T)
+    kinds = kinds_of(learned.plan.maps, X.shape[1])
+    pairs = zip(kinds, X.T, strict=True)
+    margins = tuple(MAPS[kind](column[~np.isnan(column)]) for kind, column in pairs)
     network = replace(start.network, margins=margins)
     parts = split(network.scores(X))
     with one_blas_thread():
@@ -130,14 +131,18 @@ def test_more_rows_fill_gaps_better_than_the_sample(tmp_path):
     assert np.square(errors[0]).mean() < np.square(errors[1]).mean()
 
 
-def test_scores_replace_the_numbers_and_gaps_stay(tmp_path):
+@pytest.mark.parametrize("kind", ["ranks", ("smooth", "ranks", "straight")], ids=["one", "each"])
+def test_scores_replace_the_numbers_and_gaps_stay(kind, tmp_path):
     X = stars(1500)
     model, _ = train(as_catalog(X, tmp_path / "a.csv"), NAMES, **OPTIONS)
     with write_columns(iter([X]), 3, tmp_path) as columns:
-        changed = with_margins(model, columns, MAPS["ranks"])
+        changed = with_margins(model, columns, kind)
         Z = columns.rows(0, len(X))
     np.testing.assert_array_equal(np.isnan(Z), np.isnan(X))
     np.testing.assert_array_equal(Z, changed.network.scores(X))
+    expected = map_columns(Cells(X), kind)
+    for mine, theirs in zip(changed.network.margins, expected, strict=True):
+        np.testing.assert_array_equal(mine.x, theirs.x)
 
 
 def test_mistakes_name_the_column(tmp_path):

@@ -25,8 +25,7 @@ from skyfill.device import gpu_for
 from skyfill.model import Model, Refined, refine, train
 from skyfill.model.training import check_range
 from skyfill.network.cells import Cells
-from skyfill.network.mixture.maps import MAPS
-from skyfill.network.mixture.margin import Margin
+from skyfill.network.mixture.maps import MAPS, Maps, kinds_of
 from skyfill.network.mixture.mixture import (
     ROWS_AT_ONCE,
     Mixture,
@@ -109,7 +108,7 @@ def train_file(
         steps.report(f"a start learned from {len(sample):,} rows")
         if len(sample) == columns.n_rows:
             return Refined(model, learned.plan, len(sample), learned.n_iter, learned.converged)
-        model = with_margins(model, columns, MAPS[learned.plan.maps])
+        model = with_margins(model, columns, learned.plan.maps)
         steps.report("margins estimated from all rows")
         how: dict[str, Any] = {k: options[k] for k in ("tol", "max_iter") if k in options}
         how |= {"n_rows": columns.n_rows, "watch": steps.watch}
@@ -151,14 +150,14 @@ def _sample(columns: ColumnFiles, schema: pa.Schema, rows: int, seed: Any) -> Ta
     return Table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
 
 
-def with_margins(model: Model, columns: ColumnFiles, make: Callable[[Array], Margin]) -> Model:
+def with_margins(model: Model, columns: ColumnFiles, kind: Maps) -> Model:
     """Estimate the margins from all rows, one column at a time; replace the numbers by scores."""
     margins, ends = [], []
-    for j in range(len(columns.files)):
+    for j, one in enumerate(kinds_of(kind, len(columns.files))):
         column = columns.column(j)
         seen = np.asarray(column[~np.isnan(column)])
         check_range(model.names[j], seen)
-        margins.append(make(seen))
+        margins.append(MAPS[one](seen))
         ends.append((float(seen.min()), float(seen.max())))
     support = model.network.support
     if support is not None:

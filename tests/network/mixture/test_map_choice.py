@@ -5,8 +5,13 @@ import pytest
 
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.fit import Plan
-from skyfill.network.mixture.map_choice import choose_limited_maps, choose_noisy_maps, log_slopes
-from skyfill.network.mixture.maps import map_columns
+from skyfill.network.mixture.map_choice import (
+    choose_limited_maps,
+    choose_noisy_maps,
+    choose_plain_maps,
+    log_slopes,
+)
+from skyfill.network.mixture.maps import kinds_of, map_columns
 from skyfill.network.mixture.network import MixtureNetwork
 
 
@@ -39,6 +44,26 @@ def test_beyond_limits_the_shape_of_what_was_seen_decides(shape, kind):
     faint = (limit < X) & [False, True]
     cells = Cells(np.where(faint, np.nan, X), np.where(faint, limit, np.nan))
     assert choose_limited_maps(cells, Plan(1, 5.0, pooling=(1.0, 3.0))) == kind
+
+
+def one_factor(n_clumped, n=1200, p=20):
+    """Columns of one factor, the first of them with two clumps that no linear map makes one."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 1)) + 0.3 * rng.normal(size=(n, p))
+    clumped = X[:, :n_clumped]
+    X[:, :n_clumped] = np.sign(clumped) * np.abs(clumped) ** 0.2
+    return Cells(np.where(rng.random(X.shape) < 0.1, np.nan, X))
+
+
+def test_each_column_has_the_kind_of_map_that_fills_it_best():
+    kinds = choose_plain_maps(one_factor(6), Plan(1, 5.0), np.random.default_rng(0))
+    assert kinds[:6] == ("ranks",) * 6
+    assert "ranks" not in kinds[6:]
+
+
+def test_columns_that_are_normal_are_not_mapped_by_ranks():
+    kind = choose_plain_maps(one_factor(0), Plan(1, 5.0), np.random.default_rng(0))
+    assert set(kinds_of(kind, 20)) <= {"smooth", "straight"}
 
 
 def test_a_linear_map_rises_by_one_score_per_standard_deviation():

@@ -20,7 +20,7 @@ from skyfill.network.cells import Cells
 from skyfill.network.mixture.calibration import hide_like_gaps
 from skyfill.network.mixture.fit import Plan
 from skyfill.network.mixture.map_choice import held_out_log, hold_out, plan_trial
-from skyfill.network.mixture.maps import map_columns
+from skyfill.network.mixture.maps import Maps, map_columns
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.mixture.rehearsal import (
     LEAST_LIMITED,
@@ -115,7 +115,7 @@ def outside_of(rehearsal: Rehearsal) -> Outside:
 
 
 def choose_pooling(
-    cells: Cells, kind: str, plan: Plan, strength: float, rng: Generator
+    cells: Cells, kind: Maps, plan: Plan, strength: float, rng: Generator
 ) -> tuple[float, ...]:
     """Share regressions among components (pooling.py) where gaps beyond gain more than others lose.
 
@@ -139,7 +139,7 @@ def choose_pooling(
     return pooled if log_missed(pooled) < log_missed(()) + np.log(WORTH) else ()
 
 
-def learn_doubt(cells: Cells, kind: str, plan: Plan, rng: Generator) -> float:
+def learn_doubt(cells: Cells, kind: Maps, plan: Plan, rng: Generator) -> float:
     """Find how uncertain a step beyond makes a gap: by gaps beyond, or by the ends of a table."""
     made = rehearse_beyond(cells, STRICTER[-1])
     outside = leave_out_ends(cells, rng) if made is None else outside_of(made)

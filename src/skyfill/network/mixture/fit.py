@@ -16,6 +16,7 @@ from skyfill.device import gpu_for
 from skyfill.network._array import Array
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.factors import fit_factors
+from skyfill.network.mixture.maps import Maps
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.network.mixture.on_device import EM_WORTH_A_GPU, expect_on_device, load_scores
 from skyfill.network.mixture.pooling import maximize_pooled
@@ -59,7 +60,7 @@ class Plan(NamedTuple):
     informative: bool = False
     pooling: tuple[float, ...] = ()  # of each column (pooling.py); empty without limits
     n_factors: int = 0  # of each component (factors.py); 0 where covariances have none
-    maps: str = "ranks"  # of the columns (margin.py)
+    maps: Maps = "ranks"  # of the columns (margin.py)
 
 
 def trial_tol(plan: Plan) -> float:

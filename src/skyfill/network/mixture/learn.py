@@ -23,7 +23,7 @@ from skyfill.network.mixture.map_choice import (
     choose_noisy_maps,
     choose_plain_maps,
 )
-from skyfill.network.mixture.maps import map_columns
+from skyfill.network.mixture.maps import Maps, map_columns
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
 from skyfill.network.mixture.plan_choice import FIRST_SHRINKAGE, WIDE, ask, choose_plan
@@ -165,14 +165,15 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
 class Way(NamedTuple):
     """How a table is looked at: maps of its columns, strengths of common regressions, rehearsal."""
 
-    kind: str
+    kind: Maps
     pooling: tuple[float, ...]
     rehearsal: Rehearsal | None
 
 
 def _choose_way(cells: Cells, margins: bool, rng: Generator) -> Way:
     """Choose maps and common regressions; with limits what stricter limits hide decides, too."""
-    pooling, kind = _pooling(cells), "ranks" if margins else "linear"
+    pooling = _pooling(cells)
+    kind: Maps = "ranks" if margins else "linear"
     rehearsal = rehearse(_sample(cells, PLAN_ROWS, rng)) if pooling else None
     if margins and rehearsal is not None:
         plan = Plan(1, FIRST_SHRINKAGE, pooling=pooling)

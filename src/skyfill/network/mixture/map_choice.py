@@ -1,9 +1,9 @@
 """Choose the maps of columns, by what they say of held-out rows.
 
-Without limits and errors hidden cells of held-out rows decide. With them it is likelihood: ranks of
-noisy values are those of values and errors together, and ranks end at the faintest value seen.
-Where this costs more than the shape of the columns gains, held-out rows, their values and their
-non-detections, are likelier under linear maps.
+Without limits and errors hidden cells of held-out rows decide, for each column. With them it is
+likelihood: ranks of noisy values are those of values and errors together, and ranks end at the
+faintest value seen. Where this costs more than the shape of the columns gains, held-out rows, their
+values and their non-detections, are likelier under linear maps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skyfill.network._array import Array, BoolArray
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.calibration import hide_like_gaps
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
-from skyfill.network.mixture.maps import map_columns
+from skyfill.network.mixture.maps import Maps, map_columns
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.mixture.rehearsal import CLEARLY, LEVELS, crps, missed
 from skyfill.threads import map_threads
@@ -39,16 +39,26 @@ PLAIN_KINDS = ("smooth", "straight", "ranks")
 PLAIN_ROWS, PLAIN_COMPONENTS, ROWS_EACH = 2000, 8, 8
 
 
-def choose_plain_maps(cells: Cells, plan: Plan, rng: Generator) -> str:
-    """Choose maps by hidden cells of held-out rows: the geometric mean of the columns' CRPS.
+def choose_plain_maps(cells: Cells, plan: Plan, rng: Generator) -> Maps:
+    """Choose the kind of map of each column, or one for all if this fills hidden cells no worse.
 
-    Ranks end at the outermost value seen, so they are taken where they are clearly better only.
+    Quarters of the rows are held out in turn; the logarithm of the CRPS of their hidden cells, mean
+    over the quarters, decides. Ranks end at the outermost value seen, so they are taken where they
+    are clearly better only.
     """
     rows = cells.take(rng.permutation(len(cells))[:PLAIN_ROWS])
-    trial, held = plan_trial(plan, rows), hold_out(rows, rng)
-    score = {kind: held_out_log(kind, trial, held) for kind in PLAIN_KINDS}
-    score["ranks"] -= np.log(CLEARLY)
-    return min(score, key=lambda kind: score[kind])
+    trial, n = plan_trial(plan, rows), len(rows)
+    shifts = (round(turn * HELD_OUT * n) for turn in range(round(1 / HELD_OUT)))
+    tries = [hold_out(rows.take(np.roll(np.arange(n), -shift)), rng) for shift in shifts]
+
+    def score(kind: Maps) -> Array:
+        return np.mean([held_out_logs(kind, trial, each) for each in tries], axis=0)
+
+    found = np.stack([score(kind) for kind in PLAIN_KINDS])
+    found[PLAIN_KINDS.index("ranks")] -= np.log(CLEARLY)
+    means = found.mean(axis=1)
+    own = tuple(PLAIN_KINDS[i] for i in found.argmin(axis=0))
+    return own if score(own).mean() < means.min() else PLAIN_KINDS[means.argmin()]
 
 
 class HeldOut(NamedTuple):
@@ -75,10 +85,15 @@ def plan_trial(plan: Plan, cells: Cells) -> Plan:
     return plan._replace(n_components=min(PLAIN_COMPONENTS, max(n // (ROWS_EACH * p), 1)))
 
 
-def held_out_log(kind: str, plan: Plan, given: HeldOut) -> float:
+def held_out_log(kind: Maps, plan: Plan, given: HeldOut) -> float:
     """Logarithm of the CRPS of hidden cells, mean over the columns."""
+    return float(held_out_logs(kind, plan, given).mean())
+
+
+def held_out_logs(kind: Maps, plan: Plan, given: HeldOut) -> Array:
+    """Logarithm of the CRPS of the hidden cells of each column."""
     network = _fit_maps(kind, given.train, plan, given.seed)
-    return float(np.log(_missed(network, given.held, given.hidden)).mean())
+    return np.asarray(np.log(_missed(network, given.held, given.hidden)))
 
 
 def _missed(network: MixtureNetwork, held: Cells, hidden: BoolArray) -> Array:
@@ -133,7 +148,7 @@ def likelihoods(kind: str, held: Cells, train: Cells, plan: Plan, seed: int) -> 
     return network.loglik(held) + log_slopes(network, held)
 
 
-def _fit_maps(kind: str, train: Cells, plan: Plan, seed: int) -> MixtureNetwork:
+def _fit_maps(kind: Maps, train: Cells, plan: Plan, seed: int) -> MixtureNetwork:
     """Fit maps of a kind and one mixture."""
     names = tuple(map(str, range(train.values.shape[1])))
     bare = MixtureNetwork(names, map_columns(train, kind), ())

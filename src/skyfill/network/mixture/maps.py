@@ -180,6 +180,8 @@ def _ending(x: Array, z: Array, ends: tuple[float, float]) -> tuple[Array, Array
     return x, z
 
 
+# The kind of map of all columns, or that of each.
+Maps = str | tuple[str, ...]
 # Maps of columns without limits, by the name of their kind.
 MAPS: dict[str, Callable[[Array], Margin]] = {
     "ranks": fit_margin,
@@ -189,11 +191,26 @@ MAPS: dict[str, Callable[[Array], Margin]] = {
 }
 
 
-def map_columns(cells: Cells, kind: str) -> tuple[Margin, ...]:
-    """Map every column by the same kind of map; "mixed" is linear for those that have limits."""
-    limited = cells.is_limited
-    mixed = [("linear" if limited[:, j].any() else "ranks") for j in range(limited.shape[1])]
-    kinds = mixed if kind == "mixed" else [kind] * len(mixed)
+def kinds_of(kind: Maps, n_columns: int) -> tuple[str, ...]:
+    """Name the kind of map of each column.
+
+    Examples
+    --------
+    >>> kinds_of("ranks", 2), kinds_of(("smooth", "ranks"), 2)
+    (('ranks', 'ranks'), ('smooth', 'ranks'))
+    """
+    return (kind,) * n_columns if isinstance(kind, str) else kind
+
+
+def map_columns(cells: Cells, kind: Maps) -> tuple[Margin, ...]:
+    """Map every column by one kind of map, or each by its own.
+
+    "mixed" is linear for columns that have limits, ranks for the others.
+    """
+    limited, p = cells.is_limited, cells.values.shape[1]
+    if kind == "mixed":
+        kind = tuple("linear" if limited[:, j].any() else "ranks" for j in range(p))
+    kinds = kinds_of(kind, p)
     return tuple(_map_column(cells, j, one) for j, one in enumerate(kinds))
 
 

@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
+from skyfill.network.mixture.maps import Maps
 from skyfill.network.mixture.mixture import Mixture, expect_parts, split
 from skyfill.threads import map_threads
 
@@ -73,7 +74,7 @@ def choose_plan(
     rng: Generator,
     *,
     pooling: tuple[float, ...] = (),
-    maps: str = "ranks",
+    maps: Maps = "ranks",
 ) -> tuple[Plan, tuple[tuple[Plan, float], ...]]:
     """Settle one part of the plan after the other by held-out observed-data likelihood per row."""
     first = FIRST_SHRINKAGE if FIRST_SHRINKAGE in asked.shrinkages else asked.shrinkages[0]

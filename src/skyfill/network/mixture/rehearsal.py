@@ -19,7 +19,7 @@ from skyfill.network._array import Array
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.calibration import STEPS, blend
 from skyfill.network.mixture.fit import Plan, fit_mixture, trial_tol
-from skyfill.network.mixture.maps import map_columns
+from skyfill.network.mixture.maps import Maps, map_columns
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.threads import map_threads
@@ -149,7 +149,7 @@ def levels_found(
     return np.where(rehearsal.is_value, found, beyond)
 
 
-def rehearsed(kind: str, plan: Plan, harder: Cells, n_fits: int = 1) -> MixtureNetwork:
+def rehearsed(kind: Maps, plan: Plan, harder: Cells, n_fits: int = 1) -> MixtureNetwork:
     """Fit maps and mixtures to a table with stricter limits.
 
     Maps of the table as it is would know the ranks of what is hidden.
@@ -166,14 +166,14 @@ def rehearsed(kind: str, plan: Plan, harder: Cells, n_fits: int = 1) -> MixtureN
     return replace(bare, fits=tuple(map_threads(fit, list(range(n_fits)))))
 
 
-def missed(kind: str, plan: Plan, cells: Cells) -> float:
+def missed(kind: Maps, plan: Plan, cells: Cells) -> float:
     """How far a model is from what limits of different strictness hide: geometric mean."""
     found = [rehearse(cells, share) for share in STRICTER]
     values = [miss(rehearsed(kind, plan, one.harder), one) for one in found if one is not None]
     return float(np.exp(np.mean(np.log(np.maximum(values, 1e-12)))))
 
 
-def choose_fewer(kind: str, plan: Plan, cells: Cells) -> Plan:
+def choose_fewer(kind: Maps, plan: Plan, cells: Cells) -> Plan:
     """Take fewer components where these carry clearly further beyond the limits."""
     best, least = plan, missed(kind, plan, cells)
     for k in (plan.n_components // 3, 1):
@@ -186,7 +186,7 @@ def choose_fewer(kind: str, plan: Plan, cells: Cells) -> Plan:
 
 
 def calibrate_limits(
-    network: MixtureNetwork, kind: str, plan: Plan, rehearsal: Rehearsal, rng: Generator
+    network: MixtureNetwork, kind: Maps, plan: Plan, rehearsal: Rehearsal, rng: Generator
 ) -> Array:
     """Levels of the posteriors within limits, from what stricter limits hide.
 
