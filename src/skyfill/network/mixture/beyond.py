@@ -34,8 +34,9 @@ from skyfill.network.mixture.support import find_doubt, find_support
 
 # A column has gaps beyond if more than this share of them is at least so far outside.
 BEYOND, FAR_OUT = 0.1, 0.1
-# Share of the rows that is left out at either end of a table.
-OUTER = 0.15
+# Share of the rows that is left out at either end of a table, and how often other cells of these
+# are hidden: the outermost cells, which are few, decide.
+OUTER, HIDINGS = 0.15, 5
 # What sharing regressions must leave at most of what is missed without: it blurs components.
 WORTH = 0.9
 # Rows to try ways on, and fits that tell how uncertain gaps beyond are.
@@ -103,7 +104,7 @@ def leave_out_ends(cells: Cells, rng: Generator) -> Outside:
     along = filled @ np.linalg.eigh(filled.T @ filled)[1][:, -1]
     low, high = np.quantile(along, [OUTER, 1 - OUTER])
     outer = (along < low) | (along > high)
-    rows = cells.take(outer)
+    rows = cells.take(np.tile(np.flatnonzero(outer), HIDINGS))
     hidden = hide_like_gaps(rows, rng)
     return Outside(cells.take(~outer), rows.hide(hidden), np.where(hidden, rows.values, np.nan))
 
