@@ -143,6 +143,8 @@ def test_smooth_maps_rise_and_lead_back(seed, shape):
         assert (np.diff(scores) >= 0).all()
         back = margin.from_normal(margin.to_normal(seen))
         assert np.allclose(back, seen, rtol=1e-6, atol=1e-9 * np.abs(seen).max())
+        # A period is never negative, whatever its map.
+        assert margin.from_normal(np.array([-4.0]))[0] >= natural_ends(seen)[0]
     low, high = natural_ends(seen)
     reached = smooth_margin(seen).from_normal(np.array([-5.0, 5.0]))
     assert reached[0] >= low

@@ -31,8 +31,11 @@ FAR_OFF, NOTABLE = 2.5, 0.1
 REVERSED, CERTAIN, BY_CHANCE = -0.3, 5.0, 0.9
 # Columns belong together if one is missing so much more often where the other is.
 TOGETHER = 0.5
-# Columns are blamed one by one, as long as others disagree; so many at most.
-MOST_BLAMED = 5
+# Columns are blamed one by one, as long as others disagree; so many at most, and so many suspects
+# each time.
+MOST_BLAMED, SUSPECTS = 5, 4
+# Columns are equally bad if they differ by less than this factor.
+CLEARLY = 0.95
 
 
 class Disagreement(NamedTuple):
@@ -152,9 +155,9 @@ def find_families(cells: Cells) -> BoolArray:
 def find_disagreements(network: MixtureNetwork, cells: Cells) -> list[Disagreement]:
     """Find columns that disagree with the others.
 
-    A wrong column makes others look wrong: the worst one is blamed and left out, then the others
-    are compared again. Where values lie outside the range seen in training, a column must disagree
-    with and without them.
+    A wrong column makes others look wrong: one without which they agree is blamed, or else the
+    worst, and left out; then the others are compared again. Where values lie outside the range seen
+    in training, a column must disagree with and without them.
 
     Examples
     --------
@@ -179,21 +182,41 @@ def find_disagreements(network: MixtureNetwork, cells: Cells) -> list[Disagreeme
 
 
 def _blame(network: MixtureNetwork, cells: Cells, columns: Iterable[int]) -> list[Disagreement]:
+    """Blame columns one by one: one without which all others agree, or else the worst.
+
+    Of several that would explain all it is the worst; of equals, the one that is off by least.
+    """
+    found, bad = list[Disagreement](), _disagreeing(network, cells, set(columns))
+    while bad and len(found) < MOST_BLAMED:
+        suspects = sorted(bad, key=lambda one: -one.badness)[:SUSPECTS]
+        # What agrees while a wrong column is there does so without it.
+        names = {one.column for one in bad}
+        left = [
+            _disagreeing(network, _hidden(cells, each.column), names - {each.column})
+            for each in suspects
+        ]
+        enough = [i for i, others in enumerate(left) if not others] or [0]
+        clear = CLEARLY * suspects[enough[0]].badness
+        alike = [i for i in enough if suspects[i].badness > clear]
+        i = min(alike, key=lambda i: suspects[i].away)
+        found.append(suspects[i])
+        bad, cells = left[i], _hidden(cells, suspects[i].column)
+    return found
+
+
+def _disagreeing(network: MixtureNetwork, cells: Cells, columns: set[int]) -> list[Disagreement]:
     """Compare columns with all others and, since a whole survey may be off, with other surveys."""
     alone, families = np.eye(len(network), dtype=bool), find_families(cells)
-    found, asked = list[Disagreement](), set(columns)
-    while len(found) < MOST_BLAMED:
-        ways = {(j, hidden[j].tobytes()): hidden[j] for hidden in (alone, families) for j in asked}
-        compared = (compare(network, cells, j, hidden) for (j, _), hidden in ways.items())
-        bad = [each for each in compared if each is not None and each.badness]
-        if not bad:
-            break
-        worst = max(bad, key=lambda each: each.badness)
-        found.append(worst)
-        # What agrees while a wrong column is there does so without it.
-        asked = {each.column for each in bad} - {worst.column}
-        cells = _without(cells, alone[worst.column])
-    return found
+    ways = {(j, hidden[j].tobytes()): hidden[j] for hidden in (alone, families) for j in columns}
+    compared = (compare(network, cells, j, hidden) for (j, _), hidden in ways.items())
+    bad = [each for each in compared if each is not None and each.badness]
+    # Of both ways the one that shows it more clearly.
+    by_column = {each.column: each for each in sorted(bad, key=lambda one: one.badness)}
+    return list(by_column.values())
+
+
+def _hidden(cells: Cells, column: int) -> Cells:
+    return _without(cells, np.arange(cells.values.shape[1]) == column)
 
 
 def _without(cells: Cells, columns: BoolArray) -> Cells:

@@ -136,14 +136,14 @@ def smooth_margin(seen: Array, *, bent: bool = True) -> Margin:
     half, ends = (high - low) / 2, natural_ends(seen)
     if half == 0 or _most_common(seen, ends) >= SPIKE:
         return fit_margin(seen)
-    is_long = np.abs(values - center).max() > LONG_TAIL * half
-    if (is_long and not bent) or not (is_long or np.isfinite(ends).any()):
+    bends = bent and bool(np.abs(values - center).max() > LONG_TAIL * half)
+    if not bends and not np.isfinite(ends).any():
         return identity_margin(seen)
-    scores = np.arcsinh((values - center) / half) if is_long else values
+    scores = np.arcsinh((values - center) / half) if bends else values
     middle, spread = scores.mean(), scores.std()
     spread = max(spread, float(np.abs(scores - middle).max()) / BENT_REACH)
-    z = np.linspace(scores.min(), scores.max(), MAX_KNOTS if is_long else 2)
-    x = reach * (center + half * np.sinh(z) if is_long else z)
+    z = np.linspace(scores.min(), scores.max(), MAX_KNOTS if bends else 2)
+    x = reach * (center + half * np.sinh(z) if bends else z)
     x[[0, -1]] = seen.min(), seen.max()  # without rounding
     return Margin(*_ending(x, (z - middle) / spread, ends))
 
