@@ -283,21 +283,21 @@ def with_background(
     present = np.unique(owner)
     share = shares[present] / shares[present].sum()
     inside = [of_class(mixture, owner == c) for c in present]
-    own = [scaled(each, (1 - BACKGROUND) * s) for each, s in zip(inside, share, strict=True)]
-    around = [scaled(_around(each), BACKGROUND * s) for each, s in zip(inside, share, strict=True)]
+    own = [_scaled(each, (1 - BACKGROUND) * s) for each, s in zip(inside, share, strict=True)]
+    around = [_scaled(_around(each), BACKGROUND * s) for each, s in zip(inside, share, strict=True)]
     order = np.argsort(owner, kind="stable")
     classes = [np.eye(len(shares))[owner[order]], np.tile(shares, (len(present), 1))]
-    return ClassMixture(on_margins(network, joined(own + around)), np.concatenate(classes))
+    return ClassMixture(on_margins(network, _joined(own + around)), np.concatenate(classes))
 
 
-def joined(parts: Sequence[Mixture]) -> Mixture:
+def _joined(parts: Sequence[Mixture]) -> Mixture:
     """Put components of several mixtures into one; their weights stay."""
     weights, means, covs = (np.concatenate([part[i] for part in parts]) for i in range(3))
     rates = [part.gap_rates for part in parts if part.gap_rates is not None]
     return Mixture(weights, means, covs, np.concatenate(rates) if rates else None, None)
 
 
-def scaled(mixture: Mixture, factor: float) -> Mixture:
+def _scaled(mixture: Mixture, factor: float) -> Mixture:
     """Multiply all weights."""
     return mixture._replace(weights=factor * mixture.weights)
 
