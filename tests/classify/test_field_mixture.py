@@ -145,6 +145,7 @@ def test_a_classifier_learns_from_the_field():
     losses = [-np.log(np.maximum(p, 1e-6)).mean() for p in P]
     assert losses[1] < 0.7 * losses[0]
     assert taught.field_shares_.taught == 0
+    assert taught.scorer_.calibration.kind == "odds"
     assert taught.field_shares_.low[1] <= 0.02 <= taught.field_shares_.high[1]
     # Of a catalogue that lacks a column, gaps are no evidence, whether densities know rates or not.
     bare = replace(taught.scorer_).without([2])

@@ -17,9 +17,11 @@ KINDS = ("none", "temperature", "vector", "odds")
 FLOOR = 1e-4
 # Ridges towards the identity, in nats over all rows: only many rows can move the map away from it.
 SLOPE_RIDGE, BIAS_RIDGE = 2.0, 0.5
-# The same for odds against the most common class; the best of three pairs on held-out objects of
-# three simulated training sets.
-ODDS_SLOPE_RIDGE, ODDS_BIAS_RIDGE = 20.0, 5.0
+# The same for odds against the most common class. Where a class is a thousand times rarer than
+# in the training set, its slope decides how sure a classifier can be of it: it may move. The bias
+# is as good as a share, which is known. Chosen on held-out objects of eight simulated training
+# sets (docs/benchmarks.md).
+ODDS_SLOPE_RIDGE, ODDS_BIAS_RIDGE = 5.0, 20.0
 FOLDS = 5
 # Standard errors by which the map with more parameters must win.
 SURE = 2.0
@@ -85,9 +87,9 @@ def fit_calibration(P: Array, y: Labels, weights: Array, rng: np.random.Generato
     fold = rng.permutation(len(y)) % FOLDS
     losses = {
         fit: _held_out_losses(fit, P, y, weights=weights, fold=fold)
-        for fit in (_temperature, _odds, _vector)
+        for fit in (_temperature, fit_odds, _vector)
     }
-    simple = min((_temperature, _odds), key=lambda fit: losses[fit].sum())
+    simple = min((_temperature, fit_odds), key=lambda fit: losses[fit].sum())
     gains = losses[simple] - losses[_vector]
     # The bias of a rare class rests on few rows: without a clear gain the simple map is taken.
     clear = gains.sum() > SURE * np.sqrt(len(y)) * gains.std()
@@ -131,7 +133,8 @@ def _vector(P: Array, y: Labels, weights: Array) -> Calibration:
     return Calibration("vector", *_climb(log_probabilities(P), y, weights, free))
 
 
-def _odds(P: Array, y: Labels, weights: Array) -> Calibration:
+def fit_odds(P: Array, y: Labels, weights: Array) -> Calibration:
+    """Fit a slope and a bias of the odds of each class against the most common one."""
     C = P.shape[1]
     common = int(np.bincount(y, weights, minlength=C).argmax())
     free = np.delete(np.eye(2 * C), [common, C + common], axis=1)

@@ -15,6 +15,7 @@ from skyfill.classify.class_calibration import (
     Array,
     Calibration,
     fit_calibration,
+    fit_odds,
     held_out_loss,
     is_clearly_better,
     no_calibration,
@@ -88,15 +89,21 @@ class Combined(NamedTuple):
         return Fitted(scorer, out)
 
 
-def combine(held_out: Parts, known: Known, rng: np.random.Generator) -> Combined:
-    """Combine members, and calibrate them on what they say of held-out rows; rows may be none."""
+def combine(
+    held_out: Parts, known: Known, rng: np.random.Generator, *, for_field: bool = False
+) -> Combined:
+    """Combine members, and calibrate them on what they say of held-out rows; rows may be none.
+
+    For a field of which most is of one class, odds against that class are calibrated: one slope
+    for all would come from classes that are often confused, and those hardly matter there.
+    """
     inside, n_classes = known.fold >= 0, int(known.y.max()) + 1
     if not inside.any():
         return Combined("mean", no_calibration(n_classes), np.empty((0, n_classes)))
     y, weights = known.y[inside], known.weights[inside]
     pool = choose_pool(held_out, y, weights, known.fold[inside])
     P = pool_members(held_out, pool)
-    calibration = fit_calibration(P, y, weights, rng)
+    calibration = fit_odds(P, y, weights) if for_field else fit_calibration(P, y, weights, rng)
     return Combined(pool, calibration, calibration(P))
 
 
