@@ -187,6 +187,7 @@ def test_a_model_trained_for_a_field_knows_its_shares(folder, tmp_path):
     true = red[rows].mean()
     assert found["shares"]["LPV"]["low"] < true < found["shares"]["LPV"]["high"]
     assert "estimated shares (5 to 95 %): LPV 0.0" in said.stderr
+    assert "what other columns say" not in said.stderr
     # The densities of these classes do not help, so a field teaches none.
     assert found["taught"] is None
     scorer = load_model(tmp_path / "f.skyfill").scorer
@@ -219,6 +220,17 @@ def test_a_tree_of_classes_is_kept_in_the_model_and_used_by_classify(folder, tmp
     said = run(*words, tmp_path / "tree.toml", "-o", tmp_path / "x.skyfill")
     assert said.exit_code == 2
     assert "tree.toml: no class QSO for the tree; the classes are LPV, RRL" in said.stderr
+
+
+def test_a_field_with_another_zero_point_is_warned_about(folder, tmp_path):
+    sample = field(400, seed=13)
+    moved = sample.with_column("I", sample.numbers("I")[:, 0] + 1, sample.info("I"))
+    write_table(moved, tmp_path / "field.parquet")
+    words = ("train", folder / "train.parquet", "--label", "class", *OPTIONS, "-o")
+    said = run(*words, tmp_path / "f.skyfill", "--field", tmp_path / "field.parquet")
+    assert said.exit_code == 0, said.output
+    warned = " ".join(said.stderr.split())
+    assert re.search(r"--field \S+: I: lies (0\.9|1)\S* mag above what other columns say", warned)
 
 
 def test_a_field_without_the_features_is_refused(folder, tmp_path):

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skyfill.cli.terminal import warn
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from skyfill.catalog import Schema, Table
     from skyfill.catalog.sentinels import Suspect
     from skyfill.model import Feature, Model
 
 
-def warn_of_disagreement(model: Model, table: Table) -> None:
+# Components of a model that is learned only to compare another table with: they need not be many.
+COMPARING = 8
+
+
+def warn_of_odd_field(
+    table: Table, field: Table, names: Sequence[str], place: Path | str, **how: Any
+) -> None:
+    """Name features of a field that do not go with the others as in the training table.
+
+    A model that learns from both would take a wrong zero point for another kind of object.
+    `how` are options of `skyfill.model.train`.
+    """
+    from skyfill.model import train
+
+    model, _ = train(table, names, n_components=COMPARING, n_fits=1, **how)
+    warn_of_disagreement(model, field, f"--field {place}: ")
+
+
+def warn_of_disagreement(model: Model, table: Table, place: str = "") -> None:
     """Name features that do not go with the others as in training."""
     from skyfill.model.guard import find_disagreeing
 
@@ -32,8 +52,8 @@ def warn_of_disagreement(model: Model, table: Table) -> None:
                 "another quantity"
             )
         warn(
-            f"{feature.name}: {how}, or a kind of object that the training set lacks? Compare it "
-            "with the training table; correct it, or leave it out"
+            f"{place}{feature.name}: {how}, or a kind of object that the training set lacks? "
+            "Compare it with the training table; correct it, or leave it out"
         )
 
 

@@ -13,6 +13,7 @@ from skyfill.cli import options as shared
 from skyfill.cli.checks import check_leaks, check_repeats, columns_for
 from skyfill.cli.field_shares import facts_of as field_facts
 from skyfill.cli.field_shares import mention_shares, read_field
+from skyfill.cli.input_warnings import warn_of_odd_field
 from skyfill.cli.terminal import warn
 from skyfill.cli.train_network import refine_of, words_of_network
 from skyfill.cli.training_columns import with_labels
@@ -45,18 +46,18 @@ def learn_classes(table: Table, names: Sequence[str], options: dict[str, Any]) -
     check_leaks(table, names, options["label"])
     tree, path = _tree(table, options), options["field"]
     field = read_field(path, names, options["rules"]) if path else None
+    how = {name: options[name] for name in ("limits", "errors", "rules")} | {"force": force}
+    if field is not None:
+        warn_of_odd_field(table, field, names, path, rng=options["seed"], **how)
     model, fitted = train_classifier(
         table,
         names,
         options["label"],
         classifier=_classifier(options),
         provenance=options["made"],
-        force=force,
-        limits=options["limits"],
-        errors=options["errors"],
-        rules=options["rules"],
         group=options["group"],
         field=field,
+        **how,
     )
     plan = fitted.imputer_.plan_
     facts, words = _describe(table, fitted, options)
