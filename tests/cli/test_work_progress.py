@@ -45,11 +45,11 @@ def check_shares(shares):
 def test_training_states_its_cost_and_how_far_it_is(stars, tmp_path):
     words = ("--features", "a,b,c", "--components", "2", "--fits", "2", "-o", tmp_path / "m")
     first, shares = told("train", stars, *words)
-    assert first.startswith("learning: 15 fits of the network; about ")
+    assert first.startswith("learning: 13 fits of the network; about ")
     check_shares(shares)
     more = ("--label", "class", "--method", "forest", "--trees", "3")
     first, shares = told("train", stars, *words, *more)
-    assert "17 fits of the network, 12 ensembles of trees; about " in first
+    assert "15 fits of the network, 12 ensembles of trees; about " in first
     check_shares(shares)
 
 

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from skyfill.scale import Source
 
 # Components that "auto" often ends with, and the fits besides those that are averaged: trials of
-# maps, shrinkages and gaps, calibration, rehearsals, factors of wide tables, and with classes the
-# outlier rule.
-USUAL_COMPONENTS, MORE_FITS, FACTOR_FITS, CLASS_FITS = 16, 13, 10, 2
+# maps, shrinkages and gaps, rehearsals, factors of wide tables, and with classes the outlier rule.
+USUAL_COMPONENTS, MORE_FITS, FACTOR_FITS, CLASS_FITS = 16, 7, 10, 2
+# How often all fits that are averaged are repeated to calibrate them.
+CALIBRATIONS = 2
 # Loading compiled kernels, and whatever else does not depend on the table.
 START = 3.0
 # The single network of the paper, in fits of one component.
@@ -91,6 +92,7 @@ def _expect_in_memory(
         tried = [k for k in COMPONENTS if is_auto and k <= 2 * USUAL_COMPONENTS]
         k = _components(options)
         beside = len(tried) + MORE_FITS + (CLASS_FITS if n_classes else 0)
+        beside += CALIBRATIONS * options["fits"]
         beside += FACTOR_FITS if n_features >= WIDE and options["arcs"] == "none" else 0
         network = sum(fit_cost(few, n_features, trial) for trial in tried)
         network += (beside - len(tried)) * fit_cost(few, n_features, k)

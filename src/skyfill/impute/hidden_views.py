@@ -17,12 +17,12 @@ from skyfill.impute.refinement import lacks_family
 from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.mixture.calibration import HIDDEN, STEPS
 from skyfill.network.mixture.fit import Plan
-from skyfill.network.mixture.learn import fit_again
+from skyfill.network.mixture.learn import fit_alike
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-# Parts of the rows that are held out in turn, and fits that fill them; most cells of all columns.
-FOLDS, FITS, MOST_CELLS = 4, 2, 200_000
+# Parts of the rows that are held out in turn, most fits that fill them, and cells of all columns.
+FOLDS, FITS, MOST_CELLS = 4, 4, 200_000
 # Share of the rows that lack only the column, and fewest rows without it whose gaps are copied.
 ALONE, LEAST_DONORS = 0.5, 20
 # Columns are of the family of another if they are missing so much more often where it is missing.
@@ -79,7 +79,7 @@ def make_views(
     found: list[list[Views]] = [[] for _ in kinds]
     most = MOST_CELLS // (len(network) * FOLDS)
     for part in range(FOLDS):
-        model = fit_again(network, cells.take(part_of != part), plan, rng, FITS)
+        model = fit_alike(network, cells.take(part_of != part), plan, rng, FITS)
         for kind, parts in zip(kinds, found, strict=True):
             j = kind.place
             rows = np.flatnonzero((part_of == part) & ~np.isnan(cells.values[:, j]))[:most]

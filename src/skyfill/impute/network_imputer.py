@@ -45,10 +45,10 @@ class NetworkImputer(DistributionImputer):
         Number of fits to average.
     refine : {"auto", "trees", None}
         Let forests correct the mixtures: each column is predicted from the others, as the mixtures
-        fill them, on cells that are hidden for this. "auto" follows a forest where the error of
-        cells that it did not see falls by one percent at least, "trees" wherever it falls; with
-        None there are only mixtures. Gaps with limits, columns with errors and tables of fewer than
-        200 rows are left to the mixtures.
+        fill them, on cells that are hidden for this. "auto" follows a forest that surely knows
+        something where the error of cells that it did not see falls by one percent at least,
+        "trees" wherever it falls; with None there are only mixtures. Gaps with limits, columns
+        with errors and tables of fewer than 200 rows are left to the mixtures.
     tol, max_iter : float, int
         EM stops when a step gains less than `tol` per row.
     random_state : int, RandomState or None

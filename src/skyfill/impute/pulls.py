@@ -1,18 +1,25 @@
-"""Choose how far posteriors of a column are moved towards its forest, on held-out cells."""
+"""Choose how far posteriors of a column are moved towards its forest, on held-out cells.
+
+What is chosen on some cells looks better on them than it is, so a choice is judged by cells that it
+did not see: those of one part of the rows by what the other parts would choose.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from skyfill.impute.refinement import ratio, trust
 from skyfill.network.mixture.calibration import STEPS, blend
 from skyfill.network.mixture.margin import Margin
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 # What is tried: weights; spreads at which half of the weight counts, the least one or quantiles
 # of those of the cells; and scales.
 WEIGHTS = (0.15, 0.3, 0.5, 0.75, 1.0)
@@ -22,21 +29,73 @@ SCALES = (0.4, 0.55, 0.7, 0.85, 1.0, 1.15)
 LEAST_DOUBT = 0.01
 # Standard deviations below this count as this.
 LEAST_SPREAD = 1e-6
+# Parts of the rows, each of which judges the choice of all others.
+PARTS = 4
 NONE = (0.0, 0.0, 1.0)
 Numbers = tuple[float, float, float]
 
 
+class Choice(NamedTuple):
+    """How far posteriors are best moved, and what that gains on cells that did not choose it."""
+
+    pull: Numbers
+    gain: float  # share of the score
+
+
+NO_CHOICE = Choice(NONE, 0.0)
+
+
 class Rule(NamedTuple):
-    """When to follow a forest: the score must fall by a share, and by some standard errors."""
+    """When to follow forests: where they know something, and a score falls by more than a share.
+
+    Among many columns some forests seem to know something by chance. Of those that are believed, a
+    share of `risk` at most may be expected to be such (the procedure of Benjamini and Hochberg,
+    with Storey's estimate of how many know nothing): where many gain, one more is believed sooner.
+    """
 
     gain: float
-    sure: float
+    risk: float
 
-    def holds(self, before: Array, after: Array) -> bool:
-        """Whether scores of the same cells fell by enough."""
-        gain = before - after
-        least = max(self.gain * before.mean(), self.sure * gain.std() / np.sqrt(len(gain)))
-        return bool(gain.mean() > least)
+    def believes(self, chances: Array) -> Mask:
+        """Tell which forests of a table to believe, by their `chance_of`."""
+        # Half of the forests that know nothing have a chance above a half.
+        n_idle = min(2 * (1 + int((chances > 0.5).sum())), len(chances))
+        order = np.sort(chances)
+        allowed = order[order <= self.risk * np.arange(1, len(order) + 1) / n_idle]
+        return np.asarray(chances <= allowed.max(initial=-1.0))
+
+
+def chance_of(truth: Array, mean: Array, forest: Array) -> float:
+    """Probability that a forest which knows nothing would agree so well with the truth.
+
+    Only what the means of the mixtures do not tell counts: mixtures of few rows see order in noise,
+    and any step away from their means, as from one guess towards another, would seem to gain.
+
+    Parameters
+    ----------
+    truth, mean, forest : arrays of shape (n,)
+        Normal scores of the true values, the means of the mixtures, and what the forest says.
+
+    Examples
+    --------
+    >>> truth, mean, noise = np.random.default_rng(0).normal(size=(3, 200))
+    >>> chance_of(truth, mean, noise) > 0.1 > 1e-6 > chance_of(truth, mean, truth + noise)
+    True
+    """
+    known = np.column_stack([np.ones_like(mean), mean])
+    left = np.column_stack([truth, forest])
+    left -= known @ np.linalg.lstsq(known, left, rcond=None)[0]
+    agree = left[:, 0] * left[:, 1]
+    # Of two cells each teaches the forest of the other, so what they share by chance counts twice.
+    size = float(np.sqrt(2.0 * (agree @ agree)))
+    return float(ndtr(-agree.sum() / size)) if size > 0 else 1.0
+
+
+def judge(pull: Numbers, before: Array, after: Array) -> Choice:
+    """Compare scores of the same cells."""
+    if not (pull[0] > 0 and after.mean() < before.mean()):
+        return NO_CHOICE
+    return Choice(pull, float(1.0 - after.mean() / before.mean()))
 
 
 class Held(NamedTuple):
@@ -46,22 +105,40 @@ class Held(NamedTuple):
     mean: Array  # (n,)
     spread: Array  # (n,)
     forest: Array  # (n,)
+    part: NDArray[np.int64]  # (n,), of the rows
 
-    def pull_mean(self, rule: Rule) -> Numbers:
+    def parts(self) -> Iterator[tuple[Mask, Mask]]:
+        """Give the cells of each part, and all others."""
+        for part in np.unique(self.part):
+            yield self.part == part, self.part != part
+
+    def choose(self) -> Choice:
         """Weight and doubt of the least squared error; scale of the best standard deviations."""
-        error, way = self.truth - self.mean, self.forest - self.mean
-        left, pull = error, NONE
-        for doubt in self.doubts():
-            step = trust(self.spread, doubt) * way
-            size = float(step @ step)
-            weight = float(np.clip(step @ error / size, 0.0, 1.0)) if size > 0 else 0.0
-            after = error - weight * step
-            if after @ after < left @ left:
-                left, pull = after, (weight, doubt, 1.0)
-        if not rule.holds(error**2, left**2):
-            return NONE
+        left = np.empty_like(self.truth)
+        for mine, others in self.parts():
+            left[mine] = self._left(self._closest(others))[mine]
+        pull = self._closest(np.ones(len(left), bool))
         tries = ((*pull[:2], scale) for scale in SCALES)
-        return min(tries, key=lambda pull: self._surprise(left, pull))
+        best = min(tries, key=lambda pull: self._surprise(self._left(pull), pull))
+        return judge(best, self._left(NONE) ** 2, left**2)
+
+    def _closest(self, among: Mask) -> Numbers:
+        """Weight and doubt of the least squared error of some cells."""
+        error, way = self._left(NONE), self.forest - self.mean
+        least, pull = np.inf, NONE
+        for doubt in self.doubts():
+            step = (trust(self.spread, doubt) * way)[among]
+            size = float(step @ step)
+            weight = float(np.clip(step @ error[among] / size, 0.0, 1.0)) if size > 0 else 0.0
+            after = error[among] - weight * step
+            if after @ after < least:
+                least, pull = float(after @ after), (weight, doubt, 1.0)
+        return pull
+
+    def _left(self, pull: Numbers) -> Array:
+        """Errors of the moved means."""
+        way = self.forest - self.mean
+        return self.truth - self.mean - pull[0] * trust(self.spread, pull[1]) * way
 
     def _surprise(self, left: Array, pull: Numbers) -> float:
         """Negative log-likelihood of errors under normal distributions, up to a constant."""
@@ -72,6 +149,18 @@ class Held(NamedTuple):
         """Spreads at which half of a weight may count."""
         others = np.maximum(np.quantile(self.spread, DOUBTS), LEAST_DOUBT)
         return [LEAST_DOUBT, *others.tolist()]
+
+
+class _Remembered(dict[Numbers, Array]):
+    """Scores of the cells for each pull, computed once."""
+
+    def __init__(self, score: Callable[[Numbers], Array]) -> None:
+        super().__init__()
+        self._score = score
+
+    def __missing__(self, pull: Numbers) -> Array:
+        self[pull] = found = self._score(pull)
+        return found
 
 
 class HeldShapes(NamedTuple):
@@ -85,12 +174,22 @@ class HeldShapes(NamedTuple):
     quantiles: Array  # (levels, n)
     at: Array  # (levels,)
 
-    def pull(self, rule: Rule) -> Numbers:
+    def choose(self) -> Choice:
         """Weight, doubt and scale of the lowest score (CRPS)."""
+        scores = _Remembered(self.crps)
         first = [(weight, doubt, 1.0) for weight in WEIGHTS for doubt in self.held.doubts()]
-        best = min(first, key=self._mean_crps)
-        best = min(((*best[:2], scale) for scale in SCALES), key=self._mean_crps)
-        return best if rule.holds(self.crps(NONE), self.crps(best)) else NONE
+
+        def best(among: Mask) -> Numbers:
+            def mean(pull: Numbers) -> float:
+                return float(scores[pull][among].mean())
+
+            pull = min(first, key=mean)
+            return min(((*pull[:2], scale) for scale in SCALES), key=mean)
+
+        after = np.empty_like(self.truth)
+        for mine, others in self.held.parts():
+            after[mine] = scores[best(others)][mine]
+        return judge(best(np.ones(len(after), bool)), scores[NONE], after)
 
     def moved(self, pull: Numbers) -> Array:
         """Quantiles of the moved posteriors."""
@@ -103,9 +202,6 @@ class HeldShapes(NamedTuple):
         """Score the moved posteriors of the cells."""
         miss = (self.truth - self.moved(pull)) / self.unit
         return np.asarray(2.0 * (miss * (self.at[:, None] - (miss < 0))).mean(axis=0))
-
-    def _mean_crps(self, pull: Numbers) -> float:
-        return float(self.crps(pull).mean())
 
     def levels(self, pull: Numbers, rng: Generator) -> Array:
         """Levels of the moved posteriors at which the truth lies with probability 0 to 1.

@@ -23,7 +23,7 @@ from skyfill.impute.hidden_views import (
     kinds_of,
     make_views,
 )
-from skyfill.impute.pulls import Held, HeldShapes, Rule
+from skyfill.impute.pulls import NO_CHOICE, PARTS, Choice, Held, HeldShapes, Rule, chance_of
 from skyfill.impute.refinement import Pull, Refinement, view_of
 from skyfill.impute.regression_trees import RegressionTrees, flatten_trees, join_trees
 from skyfill.network import Cells, MixtureNetwork
@@ -42,8 +42,9 @@ TREES, BAG, LEAST_IN_LEAF = 50, 0.67, 3
 # A forest is bounded to all but this share of its cells at either end of their means, if more than
 # this share of the gaps lies beyond.
 EDGE, BEYOND = 0.005, 0.05
-# When a forest is followed: where held-out cells gain clearly, or at all.
-RULES = {"auto": Rule(gain=0.01, sure=1.0), "trees": Rule(gain=0.0, sure=0.0)}
+# When a forest is followed: where it surely knows something and held-out cells gain, or where they
+# gain at all.
+RULES = {"auto": Rule(gain=0.01, risk=0.2), "trees": Rule(gain=0.0, risk=1.0)}
 
 
 def check_refine(refine: str | None) -> str | None:
@@ -59,7 +60,7 @@ def refinement_cost(n_rows: int, n_features: int, n_components: int) -> float:
     Examples
     --------
     >>> round(refinement_cost(3030, 12, 32))
-    7
+    10
     """
     n = min(n_rows, MOST_ROWS)
     if n < LEAST_ROWS:
@@ -105,24 +106,25 @@ def learn_refinement(
                 return None
             gaps = lost[:, kind.place] & ~cells.is_limited[:, kind.place] & kind.is_of(lost)
             reach = find_reach(mine.mean, means[gaps, kind.place])
-            return _refine_column(kind, mine, network.margins[kind.place], reach, rule, seeds[i])
+            return _refine_column(kind, mine, network.margins[kind.place], reach, seeds[i])
 
         found = map_threads(work, list(range(len(kinds))))
-    kept = [column for column in found if column is not None]
+    kept = _followed([column for column in found if column is not None], rule)
     return _collect(kept, network) if kept else None
 
 
 class Column(NamedTuple):
-    """A refined column; the pulls hold single numbers."""
+    """A column with its forest, and how far that is best followed."""
 
     kind: Kind
     center: float
     unit: float
-    mean: tuple[float, float, float]
-    shape: tuple[float, float, float]
+    mean: Choice
+    shape: Choice
     levels: Array
     trees: RegressionTrees
     reach: Array
+    chance: float
 
 
 def find_reach(held: Array, gaps: Array) -> Array:
@@ -150,10 +152,22 @@ def find_reach(held: Array, gaps: Array) -> Array:
     return edges if is_bounded else np.quantile(held, [0.0, 1.0])
 
 
-def _refine_column(  # noqa: PLR0913, PLR0917 - what is known of a column, and how to choose
-    kind: Kind, views: Views, margin: Margin, reach: Array, rule: Rule, rng: Generator
+def _followed(columns: list[Column], rule: Rule) -> list[Column]:
+    """Forget what is not followed, and columns of which nothing is left."""
+    kept = []
+    believed = rule.believes(np.array([column.chance for column in columns]))
+    for column, is_believed in zip(columns, believed, strict=True):
+        mean, shape = (is_believed and c.gain > rule.gain for c in (column.mean, column.shape))
+        less = column if mean else column._replace(mean=NO_CHOICE)
+        less = less if shape else less._replace(shape=NO_CHOICE, levels=STEPS)
+        kept += [less] if mean or shape else []
+    return kept
+
+
+def _refine_column(
+    kind: Kind, views: Views, margin: Margin, reach: Array, rng: Generator
 ) -> Column | None:
-    """Grow the forest of a column; None if it is of no use."""
+    """Grow the forest of a column; None if its cells are all alike."""
     true, mean = views.truth, views.mean
     center = float(np.median(true))
     unit = _size(true - center)
@@ -164,15 +178,17 @@ def _refine_column(  # noqa: PLR0913, PLR0917 - what is known of a column, and h
     spent(forest_cost(len(true), TREES))
     trees, found = _grow(view_of(views.scores, spread, views.is_lost), target, views.row, rng)
     ok = ~np.isnan(found) & (mean >= reach[0]) & (mean <= reach[1])
-    held = Held(target[ok], (mean[ok] - center) / unit, spread[ok], found[ok])
-    move = margin.to_normal(center + unit * found[ok]) - margin.to_normal(mean[ok])
+    # Rows are in random order; every part has rows of all folds.
+    part = views.row[ok] // FOLDS % PARTS
+    held = Held(target[ok], (mean[ok] - center) / unit, spread[ok], found[ok], part)
+    says, before = margin.to_normal(center + unit * found[ok]), margin.to_normal(mean[ok])
     mine = views.quantiles[:, ok]
     quantiles = np.stack([margin.to_normal(each) for each in mine])
-    shapes = HeldShapes(held, margin, unit, true[ok], move, quantiles, LEVELS)
-    pulls = held.pull_mean(rule), shapes.pull(rule)
-    if not max(pull[0] for pull in pulls) > 0:
-        return None
-    return Column(kind, center, unit, *pulls, shapes.levels(pulls[1], rng), trees, reach)
+    shapes = HeldShapes(held, margin, unit, true[ok], says - before, quantiles, LEVELS)
+    choice = shapes.choose()
+    levels = shapes.levels(choice.pull, rng)
+    chance = chance_of(margin.to_normal(true[ok]), before, says)
+    return Column(kind, center, unit, held.choose(), choice, levels, trees, reach, chance)
 
 
 def _size(values: Array) -> float:
@@ -214,8 +230,8 @@ def _collect(columns: list[Column], network: MixtureNetwork) -> Refinement:
         places,
         np.array([column.center for column in columns]),
         np.array([column.unit for column in columns]),
-        Pull(*np.array([column.mean for column in columns]).T),
-        Pull(*np.array([column.shape for column in columns]).T),
+        Pull(*np.array([column.mean.pull for column in columns]).T),
+        Pull(*np.array([column.shape.pull for column in columns]).T),
         levels,
         join_trees([column.trees for column in columns]),
         np.stack([column.reach for column in columns], axis=1),

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm, t
 
 from skyfill.network import MixtureNetwork, learn_mixture
+from skyfill.network.mixture import learn
 from skyfill.network.mixture.calibration import STEPS, fit_levels, uncertain_levels
 from skyfill.network.mixture.gap_kernels import find_score
 from skyfill.network.mixture.maps import identity_margin
@@ -139,3 +140,30 @@ def test_levels_of_a_mean_are_those_of_the_t_distribution() -> None:
     steps = np.linspace(0, 1, levels.size)
     wanted = norm.cdf(t(4).ppf(steps) * np.sqrt(5 / 4) * np.sqrt(1 + 1 / 5))
     assert_allclose(levels, wanted, atol=1e-12)
+
+
+def test_levels_are_those_of_as_many_fits_of_the_same_sizes_as_are_averaged(monkeypatch) -> None:
+    # Fewer fits, or fits that are all alike, make narrower averages: intervals would hold too much.
+    seen = []
+
+    def spy(fit, cells, rng):
+        seen.append(fit(cells, rng))
+        return fit_levels(fit, cells, rng)
+
+    monkeypatch.setattr(learn, "fit_levels", spy)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) + 6 * rng.integers(4, size=(400, 1)) * np.array([[1.0, -1.0]])
+    network = learn_mixture(X, n_fits=5, shrinkage=2.0, rng=0).network
+    sizes = [len(fit.weights) for fit in network.fits]
+    assert len(set(sizes)) > 1
+    assert [len(fit.weights) for fit in seen[0].fits] == sizes
+
+
+def test_some_fits_are_evenly_chosen() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) + 6 * rng.integers(4, size=(300, 1)) * np.array([[1.0, -1.0]])
+    learned = learn_mixture(X, n_fits=5, shrinkage=2.0, calibrate=False, rng=0)
+    sizes = [len(fit.weights) for fit in learned.network.fits]
+    for n_fits, places in ((1, [0]), (3, [0, 2, 4]), (9, [0, 1, 2, 3, 4])):
+        few = learn.fit_alike(learned.network, learn.as_cells(X), learned.plan, rng, n_fits)
+        assert [len(fit.weights) for fit in few.fits] == [sizes[i] for i in places]

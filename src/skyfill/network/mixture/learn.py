@@ -41,7 +41,7 @@ from skyfill.threads import map_threads, one_blas_thread
 POOLING = 3.0
 # Tables with fewer rows than this give too few held-out cells to calibrate with: their intervals
 # are widened by theory, which counts a column's map as so many parameters.
-CALIBRATION_ROWS, CALIBRATION_FITS = 200, 3
+CALIBRATION_ROWS = 200
 MAP_PARAMETERS = 2
 # The averaged fits have between these shares of the chosen number of components.
 SPREAD = (0.6, 1.2)
@@ -103,8 +103,8 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         Map columns to normal scores first; otherwise they are only standardised.
     calibrate : bool
         Fit the calibration of quantiles and intervals as well, on held-out rows of a table of at
-        least 200 rows; it needs three to twelve more fits. Intervals of smaller tables are widened
-        as the uncertainty of the parameters demands.
+        least 200 rows; it needs one to four times as many fits more as are averaged. Intervals of
+        smaller tables are widened as the uncertainty of the parameters demands.
     n_fits : int
         Fits from different starts that are averaged.
     tol, max_iter : float, int
@@ -147,10 +147,10 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
 
         fits = map_threads(fit, list(range(n_fits)))
         mixtures = tuple(isolate(fit.params, n_seen < FEW_SEEN) for fit in fits)
-        levels: Levels = _find_levels(bare, cells, plan, rng) if calibrate else (None, None)
+        known = replace(bare, fits=mixtures)
+        levels: Levels = _find_levels(known, cells, plan, rng) if calibrate else (None, None)
         within = None
         if calibrate and rehearsal is not None:
-            known = replace(bare, fits=mixtures)
             within = calibrate_limits(known, kind, plan, rehearsal, rng)
         network = MixtureNetwork(names, bare.margins, mixtures, *levels, within)
         if calibrate and len(cells) >= CALIBRATION_ROWS:
@@ -196,23 +196,23 @@ def _pooling(cells: Cells) -> tuple[float, ...]:
     return tuple(np.where(limited, POOLING, 1.0).tolist()) if limited.any() else ()
 
 
-def _find_levels(bare: MixtureNetwork, cells: Cells, plan: Plan, rng: Generator) -> Levels:
+def _find_levels(known: MixtureNetwork, cells: Cells, plan: Plan, rng: Generator) -> Levels:
     """Levels of the posteriors, from held-out rows or, of small tables and columns, by theory."""
-    n_seen, p = (~np.isnan(cells.values)).sum(axis=0), len(bare)
+    n_seen, p = (~np.isnan(cells.values)).sum(axis=0), len(known)
     if len(cells) < CALIBRATION_ROWS:
         return uncertain_levels(n_seen, p * plan.n_components + MAP_PARAMETERS), None
-    levels, by_spread = _calibrate(bare, cells, plan, rng)
+    levels, by_spread = _calibrate(known, cells, plan, rng)
     few = uncertain_levels(n_seen, p + MAP_PARAMETERS)
     return np.where((n_seen < SOME_SEEN)[:, None], few, levels), by_spread
 
 
 def _calibrate(
-    bare: MixtureNetwork, cells: Cells, plan: Plan, rng: Generator
+    known: MixtureNetwork, cells: Cells, plan: Plan, rng: Generator
 ) -> tuple[Array, BySpread]:
-    """Calibrate on held-out rows with fits of the same plan."""
+    """Calibrate on held-out rows with fits like those of the model."""
 
     def learn(rows: Cells, seeds: Generator) -> MixtureNetwork:
-        return fit_again(bare, rows, plan, seeds, CALIBRATION_FITS)
+        return fit_alike(known, rows, plan, seeds, len(known.fits))
 
     return fit_levels(learn, cells.take(rng.permutation(len(cells))[: 2 * PLAN_ROWS]), rng)
 
@@ -230,13 +230,34 @@ def fit_again(
     network: MixtureNetwork, cells: Cells, plan: Plan, rng: Generator, n_fits: int
 ) -> MixtureNetwork:
     """Fit mixtures of the same plan to some rows, as well as choices and levels need it."""
-    scores, starts = network.score_cells(cells), rng.spawn(n_fits)
+    return _fit_each(network, cells, [plan] * n_fits, rng)
+
+
+def fit_alike(
+    network: MixtureNetwork, cells: Cells, plan: Plan, rng: Generator, n_fits: int
+) -> MixtureNetwork:
+    """Fit mixtures to some rows, of the sizes of some fits of the network, evenly chosen.
+
+    An average over many fits that differ is wider than one over few that are alike, and closer to
+    the truth. What is learned from held-out rows about widths must come from the same kind of
+    average, or intervals hold too much.
+    """
+    sizes = [len(fit.weights) for fit in network.fits]
+    places = np.linspace(0, len(sizes) - 1, min(n_fits, len(sizes))).round().astype(int)
+    plans = [plan._replace(n_components=sizes[i]) for i in places]
+    return _fit_each(network, cells, plans, rng)
+
+
+def _fit_each(
+    network: MixtureNetwork, cells: Cells, plans: list[Plan], rng: Generator
+) -> MixtureNetwork:
+    scores, starts = network.score_cells(cells), rng.spawn(len(plans))
 
     def fit(i: int) -> Mixture:
-        resample, tol = bool(plan.pooling), trial_tol(plan)
-        return fit_mixture(scores, plan, starts[i], tol=tol, resample=resample).params
+        resample, tol = bool(plans[i].pooling), trial_tol(plans[i])
+        return fit_mixture(scores, plans[i], starts[i], tol=tol, resample=resample).params
 
-    return replace(network, fits=tuple(map_threads(fit, list(range(n_fits)))))
+    return replace(network, fits=tuple(map_threads(fit, list(range(len(plans))))))
 
 
 def _spread(plan: Plan, n_fits: int, vary: bool) -> list[Plan]:
