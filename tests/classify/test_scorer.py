@@ -295,6 +295,7 @@ def test_a_hundred_objects_move_the_slope_of_their_class():
         P = softmax(odds * [1, 1, 2], axis=1)
         y = (rng.random((2000, 1)) > P.cumsum(axis=1)).sum(axis=1)
         found.append(fit_odds(softmax(odds, axis=1), y, np.ones(2000)))
+        assert fit_odds(softmax(odds, axis=1), y, np.ones(2000), 1).slopes.argmin() == 1
     assert np.mean([each.slopes for each in found], axis=0) == pytest.approx([0, 1, 2], abs=0.2)
     assert np.mean([each.bias for each in found], axis=0) == pytest.approx(np.zeros(3), abs=0.1)
 

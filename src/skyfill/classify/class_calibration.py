@@ -133,10 +133,11 @@ def _vector(P: Array, y: Labels, weights: Array) -> Calibration:
     return Calibration("vector", *_climb(log_probabilities(P), y, weights, free))
 
 
-def fit_odds(P: Array, y: Labels, weights: Array) -> Calibration:
-    """Fit a slope and a bias of the odds of each class against the most common one."""
+def fit_odds(P: Array, y: Labels, weights: Array, common: int | None = None) -> Calibration:
+    """Fit a slope and a bias of the odds of each class against one, by default the most common."""
     C = P.shape[1]
-    common = int(np.bincount(y, weights, minlength=C).argmax())
+    if common is None:
+        common = int(np.bincount(y, weights, minlength=C).argmax())
     free = np.delete(np.eye(2 * C), [common, C + common], axis=1)
     ridge = np.repeat([ODDS_SLOPE_RIDGE, ODDS_BIAS_RIDGE], C)
     logs = _log_odds(log_probabilities(P), common)

@@ -90,12 +90,12 @@ class Combined(NamedTuple):
 
 
 def combine(
-    held_out: Parts, known: Known, rng: np.random.Generator, *, for_field: bool = False
+    held_out: Parts, known: Known, rng: np.random.Generator, common: int | None = None
 ) -> Combined:
     """Combine members, and calibrate them on what they say of held-out rows; rows may be none.
 
-    For a field of which most is of one class, odds against that class are calibrated: one slope
-    for all would come from classes that are often confused, and those hardly matter there.
+    For a field of which most is of one class, `common`, odds against that class are calibrated: one
+    slope for all would come from classes that are often confused, and those hardly matter there.
     """
     inside, n_classes = known.fold >= 0, int(known.y.max()) + 1
     if not inside.any():
@@ -103,7 +103,10 @@ def combine(
     y, weights = known.y[inside], known.weights[inside]
     pool = choose_pool(held_out, y, weights, known.fold[inside])
     P = pool_members(held_out, pool)
-    calibration = fit_odds(P, y, weights) if for_field else fit_calibration(P, y, weights, rng)
+    if common is None:
+        calibration = fit_calibration(P, y, weights, rng)
+    else:
+        calibration = fit_odds(P, y, weights, common)
     return Combined(pool, calibration, calibration(P))
 
 

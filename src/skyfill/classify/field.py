@@ -65,7 +65,7 @@ def with_field(
         chosen = None if field is None else choose_field_mixture(fit, field, without, known)
         if field is not None and chosen is not None:
             mixture, parts = chosen
-            combined = combine(parts, known, rng, for_field=True)
+            combined = combine(parts, known, rng, field.common)
             fitted = combined.judge(replace(scorer, mixture=mixture), known)
             found = shares_among(fitted.scorer, cells)._replace(taught=field.common)
     return Fitted(replace(fitted.scorer, prior=found.shares), fitted.out_of_fold, found)

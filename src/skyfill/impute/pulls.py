@@ -6,7 +6,8 @@ did not see: those of one part of the rows by what the other parts would choose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -58,11 +59,12 @@ class Rule(NamedTuple):
 
     def believes(self, chances: Array) -> Mask:
         """Tell which forests of a table to believe, by their `chance_of`."""
+        from scipy.stats import false_discovery_control  # takes long to import
+
         # Half of the forests that know nothing have a chance above a half.
         n_idle = min(2 * (1 + int((chances > 0.5).sum())), len(chances))
-        order = np.sort(chances)
-        allowed = order[order <= self.risk * np.arange(1, len(order) + 1) / n_idle]
-        return np.asarray(chances <= allowed.max(initial=-1.0))
+        wrong = false_discovery_control(chances) * n_idle / max(len(chances), 1)
+        return np.asarray(wrong <= self.risk)
 
 
 def chance_of(truth: Array, mean: Array, forest: Array) -> float:
@@ -151,18 +153,6 @@ class Held(NamedTuple):
         return [LEAST_DOUBT, *others.tolist()]
 
 
-class _Remembered(dict[Numbers, Array]):
-    """Scores of the cells for each pull, computed once."""
-
-    def __init__(self, score: Callable[[Numbers], Array]) -> None:
-        super().__init__()
-        self._score = score
-
-    def __missing__(self, pull: Numbers) -> Array:
-        self[pull] = found = self._score(pull)
-        return found
-
-
 class HeldShapes(NamedTuple):
     """Quantiles of the same cells, as normal scores: there posteriors of long tails are moved."""
 
@@ -176,20 +166,20 @@ class HeldShapes(NamedTuple):
 
     def choose(self) -> Choice:
         """Weight, doubt and scale of the lowest score (CRPS)."""
-        scores = _Remembered(self.crps)
+        scores = cache(self.crps)
         first = [(weight, doubt, 1.0) for weight in WEIGHTS for doubt in self.held.doubts()]
 
         def best(among: Mask) -> Numbers:
             def mean(pull: Numbers) -> float:
-                return float(scores[pull][among].mean())
+                return float(scores(pull)[among].mean())
 
             pull = min(first, key=mean)
             return min(((*pull[:2], scale) for scale in SCALES), key=mean)
 
         after = np.empty_like(self.truth)
         for mine, others in self.held.parts():
-            after[mine] = scores[best(others)][mine]
-        return judge(best(np.ones(len(after), bool)), scores[NONE], after)
+            after[mine] = scores(best(others))[mine]
+        return judge(best(np.ones(len(after), bool)), scores(NONE), after)
 
     def moved(self, pull: Numbers) -> Array:
         """Quantiles of the moved posteriors."""
