@@ -22,3 +22,20 @@ def test_where_it_has_taught_none_nothing_is_said(capsys):
     assert facts_of(SHARES, ("NV", "QSO"))["taught"] is None
     mention_shares(SHARES, ("NV", "QSO"), "field.parquet")
     assert "taught" not in capsys.readouterr().err
+
+
+def test_shares_that_explain_little_are_kept_with_a_warning(capsys):
+    kept = SHARES._replace(explained=0.31)
+    mention_shares(kept, ("NV", "QSO"), "field.parquet")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "shares of the training set, kept (5 to 95 %): NV 0.99" in said
+    assert "field.parquet: other shares of the classes explain only 31 %" in said
+    assert "--prior CLASS=SHARE" in said
+    assert facts_of(kept, ("NV", "QSO"))["explained"] == 0.31
+
+
+def test_shares_that_explain_most_are_used_without_a_word(capsys):
+    mention_shares(SHARES._replace(explained=0.9), ("NV", "QSO"), "field.parquet")
+    said = capsys.readouterr().err
+    assert "estimated shares" in said
+    assert "explain" not in said

@@ -255,9 +255,10 @@ def test_held_out_objects_are_kept_and_models_without_them_use_their_profiles(ju
     for ours, theirs in zip(scorer.held_out, judge.scorer.held_out, strict=True):
         assert np.array_equal(ours, theirs)
     P = scorer.held_out.P[:: len(scorer.held_out.P) // 20]
-    older = shares_for(replace(scorer, held_out=None), P, np.ones(len(P), bool))
+    rows = np.full((len(P), len(scorer.network)), np.nan), np.ones(len(P), bool)
+    older = shares_for(replace(scorer, held_out=None), P, *rows)
     assert np.array_equal(older.shares, match_profiles(P, scorer.profiles).shares)
-    assert not np.array_equal(older.shares, shares_for(scorer, P, np.ones(len(P), bool)).shares)
+    assert not np.array_equal(older.shares, shares_for(scorer, P, *rows).shares)
 
 
 def test_the_identifier_tells_classifiers_apart(judge):

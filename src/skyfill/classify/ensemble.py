@@ -15,6 +15,7 @@ from skyfill.classify.combining import Fitted, Known, Parts, choose_mixture, com
 from skyfill.classify.field import with_field
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.known_gaps import learn_gaps
+from skyfill.classify.likeness import learn_looks
 from skyfill.classify.members import Member
 from skyfill.classify.outlier import fit_outlier_rule
 from skyfill.classify.scorer import Scorer
@@ -157,6 +158,7 @@ def fit_scorer(
         fit_outlier_rule(cells, plan, rng, given=network),
         gaps=learn_gaps(mine.values),
         mixture=mixture,
+        looks=learn_looks(mine.values, y, len(shares)),
     )
     fitted = combined.judge(scorer, known)
     if training.field is None:

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from skyfill.classify.combining import Choice, Fitted, Known, choose_field_mixture, combine
 from skyfill.classify.field_mixture import fit_field_mixture, sample_field
-from skyfill.classify.prior import Array, FieldShares, estimate_shares
+from skyfill.classify.prior import (
+    Array,
+    FieldShares,
+    estimate_shares,
+    judge_shares,
+    rows_behind,
+)
 from skyfill.classify.scorer import Scorer
 from skyfill.network import Cells
 from skyfill.network.mixture.fit import Plan
@@ -19,13 +25,25 @@ from skyfill.network.mixture.fit import Plan
 def shares_among(scorer: Scorer, cells: Cells) -> FieldShares:
     """Estimate the shares of the classes among rows without labels; see `estimate_shares`."""
     plain = replace(scorer, prior=scorer.shares)
-    return shares_for(scorer, plain.probabilities(cells, n_draws=0), scorer.known(cells))
+    P = plain.probabilities(cells, n_draws=0)
+    return shares_for(scorer, P, cells.values, scorer.known(cells))
 
 
-def shares_for(scorer: Scorer, P: Array, known: NDArray[np.bool_]) -> FieldShares:
-    """Estimate shares from probabilities under the training set's shares, without draws."""
+def shares_for(scorer: Scorer, P: Array, X: Array, known: NDArray[np.bool_]) -> FieldShares:
+    """Estimate shares from probabilities under the training set's shares, without draws.
+
+    Parameters
+    ----------
+    scorer : Scorer
+    P : array of shape (n, classes)
+    X : array of shape (n, p)
+        The rows that these are for, by which the shares are judged.
+    known : bool array of shape (n,)
+        Rows with gaps as training objects have them.
+    """
     reference = scorer.profiles if scorer.held_out is None else scorer.held_out
-    return estimate_shares(P, scorer.shares, reference, known)
+    found = estimate_shares(P, scorer.shares, reference, known)
+    return judge_shares(found, scorer.shares, X[rows_behind(known)], scorer.looks)
 
 
 def with_field(
@@ -42,7 +60,8 @@ def with_field(
     """Give a classifier the shares of its classes in a field, and what else the field teaches.
 
     Where the classifier uses densities of the classes, that of the field's most common class is
-    learned from the field as well (`fit_field_mixture`), and all is calibrated again.
+    learned from the field as well (`fit_field_mixture`), and all is calibrated again. That
+    may be what explains how the field differs, so shares are judged after it.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.classify.held_out import HeldOut
+from skyfill.classify.likeness import Looks, explained_by
 from skyfill.errors import DataError
 
 Array = NDArray[np.float64]
@@ -27,6 +28,8 @@ LEAST_SHARE = 1e-6
 LEAST_KNOWN = 100
 # From this many standard errors on, the rows are no mixture of the training set's classes.
 NOTABLE_MISFIT = 3.0
+# Estimated shares count if they explain at least this part of what differs (docs/benchmarks.md).
+LEAST_EXPLAINED = 0.8
 
 
 class Profiles(NamedTuple):
@@ -46,7 +49,8 @@ class FieldShares(NamedTuple):
     The misfit, in standard errors, says how far the mean probabilities are from those of any
     mixture of the training set's classes: above 3, objects of a class do not look alike in both.
     `used` is the share of the rows that the estimate rests on, `taught` the code of the class whose
-    density the rows have taught, if any.
+    density the rows have taught, if any. `explained` is the part of the difference between the rows
+    and the training set that other shares explain; see `judge_shares`.
     """
 
     shares: Array
@@ -55,6 +59,12 @@ class FieldShares(NamedTuple):
     misfit: float
     used: float = 1.0
     taught: int | None = None
+    explained: float = np.nan
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the estimated shares count; they do where that cannot be judged (NaN)."""
+        return not self.explained < LEAST_EXPLAINED
 
 
 def shift_prior(P: Array, old: Array, new: Array) -> Array:
@@ -248,15 +258,45 @@ def estimate_shares(
         of the others no profile is known, and their probabilities may be off by any amount. With
         fewer than 100 such rows all are used.
     """
-    if known is not None and known.sum() >= LEAST_KNOWN:
-        found = estimate_shares(P[known], old, reference)
-        return found._replace(used=float(known.mean()))
+    if known is not None and not (rows := rows_behind(known)).all():
+        found = estimate_shares(P[rows], old, reference)
+        return found._replace(used=float(rows.mean()))
     if len(P) and isinstance(reference, HeldOut):
         return refine_shares(P, old, reference)
     if len(P) and isinstance(reference, Profiles):
         return match_profiles(P, reference)
     shares, unknown = estimate_prior(P, old), np.full(len(old), np.nan)
     return FieldShares(shares, unknown, unknown, np.nan)
+
+
+def rows_behind(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the rows that shares are estimated from: those with known gaps, or all if too few."""
+    return known if known.sum() >= LEAST_KNOWN else np.ones_like(known)
+
+
+def judge_shares(found: FieldShares, old: Array, X: Array, looks: Looks | None) -> FieldShares:
+    """Go back to the shares of the training set where others explain little of what differs.
+
+    Then objects of a class look different in both, and probabilities as trained are nearer to the
+    truth.
+
+    Parameters
+    ----------
+    found : FieldShares
+    old : array of shape (classes,)
+        Shares of the training set.
+    X : array of shape (n, p)
+        The rows behind the estimate.
+    looks : Looks, optional
+        Of labelled objects. Without them nothing can be judged.
+    """
+    if looks is None or not len(X):
+        return found
+    found = found._replace(explained=explained_by(found.shares, old, X, looks))
+    if found.is_trusted:
+        return found
+    low, high = np.minimum(found.low, old), np.maximum(found.high, old)
+    return found._replace(shares=old, low=low, high=high)
 
 
 def as_prior(prior: Mapping[Any, float] | Sequence[float], classes: Iterable[Any]) -> Array:

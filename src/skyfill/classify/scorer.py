@@ -32,6 +32,7 @@ from skyfill.classify.gap_draws import (
 )
 from skyfill.classify.held_out import HeldOut, check_held_out, held_out_arrays, read_held_out
 from skyfill.classify.known_gaps import KnownGaps, check_gaps
+from skyfill.classify.likeness import Looks, check_looks, looks_arrays, read_looks
 from skyfill.classify.members import POOLS, Member, check_members, pool_members, rebuild_member
 from skyfill.classify.outlier import OutlierRule, check_rule, range_score
 from skyfill.classify.prior import Profiles
@@ -93,6 +94,8 @@ class Scorer:
         Objects behind `profiles`; None in older model files.
     mixture : ClassMixture, optional
         Densities of the classes, one more member; None where they do not help.
+    looks : Looks, optional
+        Values of labelled objects of each class; None in older model files.
     """
 
     classes: tuple[str, ...]
@@ -109,6 +112,7 @@ class Scorer:
     pool: str = "mean"
     held_out: HeldOut | None = None
     mixture: ClassMixture | None = None
+    looks: Looks | None = None
 
     @property
     def forests(self) -> tuple[tuple[str, FlatForest], ...]:
@@ -279,6 +283,7 @@ class Scorer:
         }
         arrays |= {f"rule.{name}": getattr(self.rule, name) for name in _RULE}
         arrays |= held_out_arrays(self.held_out) | class_mixture_arrays(self.mixture)
+        arrays |= looks_arrays(self.looks)
         if self.profiles is not None:
             arrays["profiles"] = np.stack(self.profiles)
         if self.gaps is not None:
@@ -308,6 +313,7 @@ class Scorer:
             str(facts.get("pool", "mean")),
             read_held_out(arrays),
             read_class_mixture(arrays, network),
+            read_looks(arrays),
         )
         _check(scorer)
         return scorer
@@ -336,6 +342,7 @@ def _check(scorer: Scorer) -> None:
     check_held_out(scorer.held_out, C)
     check_class_mixture(scorer.mixture, C, p)
     check_gaps(scorer.gaps, p)
+    check_looks(scorer.looks, C, p)
     if scorer.tree is not None:
         scorer.tree.check(scorer.classes)
     if scorer.pool not in POOLS:

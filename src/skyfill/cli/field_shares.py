@@ -65,7 +65,8 @@ def mention_shares(found: FieldShares, classes: Sequence[str], place: Path | str
         f"{name} {share:.3g}" + (f" ({low:.2g} to {high:.2g})" if low >= 0 else "")
         for name, share, low, high in zip(classes, *found[:3], strict=True)
     ]
-    note("estimated shares (5 to 95 %): " + ", ".join(words))
+    kind = "estimated shares" if found.is_trusted else "shares of the training set, kept"
+    note(f"{kind} (5 to 95 %): " + ", ".join(words))
     if found.used < 1:
         note(
             f"from {100 * found.used:.3g} % of the rows, whose gaps are like those of the "
@@ -73,7 +74,14 @@ def mention_shares(found: FieldShares, classes: Sequence[str], place: Path | str
         )
     if found.taught is not None:
         note(f"{place} has also taught what objects of class {classes[found.taught]} look like")
-    if found.misfit > NOTABLE_MISFIT:
+    if not found.is_trusted:
+        warn(
+            f"{place}: other shares of the classes explain only {100 * found.explained:.0f} % of "
+            "how its objects differ from the training set: objects of a class look different "
+            "there, so the shares were not estimated, and all probabilities are less certain than "
+            "they say; give known shares with --prior CLASS=SHARE,..., or label some of its objects"
+        )
+    elif found.misfit > NOTABLE_MISFIT:
         warn(
             f"{place}: its objects are no mixture of the training set's classes "
             f"({found.misfit:.1f} standard errors off): the estimated shares may be far off; give "
@@ -90,6 +98,7 @@ def facts_of(found: FieldShares, classes: Sequence[str]) -> dict[str, Any]:
     }
     taught = None if found.taught is None else classes[found.taught]
     facts = {"shares": shares, "misfit": _number(found.misfit), "used": found.used}
+    facts["explained"] = _number(found.explained)
     return facts | {"taught": taught}
 
 

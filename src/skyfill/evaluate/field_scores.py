@@ -10,7 +10,14 @@ import numpy as np
 
 from skyfill.classify.held_out import keep_held_out
 from skyfill.classify.known_gaps import learn_gaps
-from skyfill.classify.prior import FieldShares, estimate_shares, shift_prior
+from skyfill.classify.likeness import learn_looks
+from skyfill.classify.prior import (
+    FieldShares,
+    estimate_shares,
+    judge_shares,
+    rows_behind,
+    shift_prior,
+)
 from skyfill.classify.training_set import label_texts, read_labels
 from skyfill.errors import DataError
 from skyfill.evaluate.class_comparison import ClassComparison
@@ -73,8 +80,11 @@ def score_in_field(
     n = np.bincount(found.truth, minlength=len(found.classes))
     old = n / n.sum()
     held_out = keep_held_out(_positive(found.of(last)[0].probabilities), found.truth)
-    known = ~learn_gaps(np.asarray(X)[found.rows]).unlike(field)
+    mine = np.asarray(X)[found.rows]
+    known = ~learn_gaps(mine).unlike(field)
     shares = estimate_shares(P, old, held_out, known)
+    looks = learn_looks(mine, found.truth, len(old))
+    shares = judge_shares(shares, old, field[rows_behind(known)], looks)
     runs = tuple(
         replace(run, probabilities=shift_prior(_positive(run.probabilities), old, shares.shares))
         for run in found.runs

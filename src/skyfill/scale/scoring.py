@@ -205,15 +205,17 @@ def estimate_field_prior(model: Model, source: Source, rules: Schema | None = No
     """
     scorer, rules = scorer_of(model), rules or Schema()
     found, known = [np.empty((0, len(scorer.classes)))], [np.empty(0, bool)]
+    values = [np.empty((0, len(scorer.network)))]
     model = overridden(model, rules)
     plain = replace(scorer, prior=scorer.shares)
     for table in source.tables():
         cells = cells_of(model, rules.apply(table))[0]
         found.append(plain.probabilities(cells, n_draws=0))
         known.append(scorer.known(cells))
+        values.append(cells.values)
         if sum(map(len, found)) >= PRIOR_ROWS:
             break
-    return shares_for(scorer, np.concatenate(found), np.concatenate(known))
+    return shares_for(scorer, *(np.concatenate(parts) for parts in (found, values, known)))
 
 
 def _hats_output(task: ModelTask, catalog: str | Path, output: str | Path) -> HatsOutput:
