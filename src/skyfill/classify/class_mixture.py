@@ -313,13 +313,17 @@ def _around(mixture: Mixture) -> Mixture:
 
 
 def out_of_fold(
-    fit: Callable[[Cells, Codes], ClassMixture], cells: Cells, y: Codes, fold: Codes
+    fit: Callable[[Cells, Codes], ClassMixture], cells: Cells, y: Codes, fold: Codes, n: int
 ) -> Array:
-    """Let a mixture fitted to the other rows look at each fold; NaN for rows that are in none."""
+    """Let a mixture fitted to the other rows look at each fold; NaN for rows that are in none.
+
+    It is fitted to the first n rows only.
+    """
     held = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
 
     def work(k: int) -> Array:
-        return fit(cells.take(fold != k), y[fold != k]).look(cells.take(held[k]))
+        mine = np.flatnonzero(fold[:n] != k)
+        return fit(cells.take(mine), y[mine]).look(cells.take(held[k]))
 
     found = map_threads(work, list(range(len(held))))
     out = np.full((len(fold), found[0].shape[1]), np.nan)

@@ -40,13 +40,28 @@ Parts = list[Part]
 
 
 class Known(NamedTuple):
-    """Labelled rows; class, weight and fold of each; what trees say of those that are in a fold."""
+    """Labelled rows; class, weight and fold of each; what trees say of those that are in a fold.
+
+    The last `n_copies` rows are the same objects with the gaps of a field (`with_gaps_of`). They
+    calibrate; to a mixture, which needs not learn what gaps mean, they would say nothing new.
+    """
 
     cells: Cells
     y: Codes
     weights: Array
     fold: Codes
     trees: Parts
+    n_copies: int = 0
+
+    @property
+    def n(self) -> int:
+        """Number of objects."""
+        return len(self.y) - self.n_copies
+
+    @property
+    def objects(self) -> tuple[Cells, Codes]:
+        """The objects themselves, and their classes."""
+        return self.cells.take(slice(self.n)), self.y[: self.n]
 
     @property
     def held_out(self) -> tuple[Codes, Array, Codes]:
@@ -74,17 +89,18 @@ class Combined(NamedTuple):
     P: Array
 
     def judge(self, scorer: Scorer, known: Known) -> Fitted:
-        """Tell a scorer how its members are combined, and what it says of held-out rows."""
-        inside = known.fold >= 0
-        out = np.full((len(known.y), len(scorer.classes)), np.nan)
-        out[inside] = self.P
-        y = known.y[inside]
+        """Tell a scorer how its members are combined, and what it says of held-out objects."""
+        inside = known.fold[: known.n] >= 0
+        out = np.full((known.n, len(scorer.classes)), np.nan)
+        P = self.P[: inside.sum()]
+        out[inside] = P
+        y = known.y[: known.n][inside]
         scorer = replace(
             scorer,
             calibration=self.calibration,
             pool=self.pool,
-            profiles=find_profiles(self.P, y),
-            held_out=keep_held_out(self.P, y),
+            profiles=find_profiles(P, y),
+            held_out=keep_held_out(P, y),
         )
         return Fitted(scorer, out)
 
@@ -152,14 +168,14 @@ def choose_mixture(
     alone = pool_members(trees, choose_pool(trees, *known.held_out))
     if not is_clearly_better(pool_members(best.parts, "logs"), alone, *known.held_out):
         return None, best._replace(parts=trees)
-    mixture = fit(known.cells, known.y, rows_per_component=best.rows_per_component)
+    mixture = fit(*known.objects, rows_per_component=best.rows_per_component)
     return replace(mixture, weight=best.weight), best
 
 
 def weigh(fit: Callable[..., ClassMixture], rows: float, known: Known) -> Choice:
     """Choose the weight of a mixture of the classes beside trees."""
     inside = known.fold >= 0
-    seen = out_of_fold(fit, known.cells, known.y, known.fold)[inside]
+    seen = out_of_fold(fit, known.cells, known.y, known.fold, known.n)[inside]
     joined = {weight: with_mixture(known.trees, weight, seen) for weight in WEIGHTS}
     losses = {
         weight: held_out_loss(pool_members(parts, "logs"), *known.held_out)
@@ -191,4 +207,4 @@ def choose_field_mixture(
     trees = held_out_loss(pool_members(known.trees, "logs"), *known.held_out)
     if found.loss > (without.loss + trees) / 2:
         return None
-    return replace(again(known.cells, known.y), weight=found.weight), found.parts
+    return replace(again(*known.objects), weight=found.weight), found.parts

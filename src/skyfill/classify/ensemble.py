@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from skyfill.classify.class_mixture import fit_class_mixture
 from skyfill.classify.combining import Fitted, Known, Parts, choose_mixture, combine
 from skyfill.classify.field import with_field
+from skyfill.classify.field_gaps import with_gaps_of
 from skyfill.classify.forest import FlatForest
 from skyfill.classify.known_gaps import learn_gaps
 from skyfill.classify.likeness import learn_looks
@@ -132,16 +133,22 @@ def fit_scorer(
     """
     y, cells = labels.codes, as_cells(X)
     mine = cells.take(labels.known)
-    views, contrasts = _views(network, mine, training.recipes)
+    n, copies, times = len(mine), None, 1
+    if training.field is not None:
+        copies = with_gaps_of(cells.take(training.field), mine, rng)
+    if copies is not None:
+        mine, times = mine.joined(copies), 2
+    views, contrasts = _views(network, mine, training.recipes, n)
     none = np.full(len(y), -1)
     fold = deal_folds(y, training.n_folds, rng, training.groups) if training.n_folds else none
-    given = training.weights
+    y, fold = np.tile(y, times), np.tile(fold, times)
+    given = None if training.weights is None else np.tile(training.weights, times)
     grown = grow(views, y, training.recipes, growth=training.growth, fold=fold, weights=given)
-    weights = row_weights(y, training.growth.class_weight, given=given)
+    weights = row_weights(y, training.growth.class_weight, given=given) / times
     shares = np.bincount(y, weights) / weights.sum()
     inside = fold >= 0
     trees: Parts = [(weight, P[inside]) for weight, P in grown.out_of_fold]
-    known, mixture, choice = Known(mine, y, weights, fold, trees), None, None
+    known, mixture, choice = Known(mine, y, weights, fold, trees, (times - 1) * n), None, None
     how = {"shares": shares, "plan": plan, "seed": training.growth.seed}
     if training.densities and given is None and inside.any():
         fit = partial(fit_class_mixture, network, **how)
@@ -156,9 +163,10 @@ def fit_scorer(
         shares if training.prior is None else training.prior,
         contrasts,
         fit_outlier_rule(cells, plan, rng, given=network),
-        gaps=learn_gaps(mine.values),
+        gaps=learn_gaps(mine.values[:n]),
         mixture=mixture,
-        looks=learn_looks(mine.values, y, len(shares)),
+        looks=learn_looks(mine.values[:n], y[:n], len(shares)),
+        field_gaps=None if copies is None else learn_gaps(copies.values),
     )
     fitted = combined.judge(scorer, known)
     if training.field is None:
@@ -168,12 +176,12 @@ def fit_scorer(
 
 
 def _views(
-    network: MixtureNetwork, cells: Cells, recipes: tuple[Recipe, ...]
+    network: MixtureNetwork, cells: Cells, recipes: tuple[Recipe, ...], n: int
 ) -> tuple[dict[str, Array], Array]:
     """Return the views of the labelled rows, and the contrasts that one of them may use."""
     names = {recipe.view for recipe in recipes}
     facts = gather_facts(network, cells, names)
-    contrasts = choose_contrasts(facts.filled) if "contrasts" in names else np.empty((0, 4))
+    contrasts = choose_contrasts(facts.filled[:n]) if "contrasts" in names else np.empty((0, 4))
     return {name: VIEWS[name](facts, contrasts) for name in names}, contrasts
 
 

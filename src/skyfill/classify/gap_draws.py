@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skyfill.classify.known_gaps import KnownGaps
 from skyfill.classify.views import Array
 from skyfill.network import Cells
 
@@ -25,9 +25,9 @@ Draw = Callable[[Cells, int], Array]
 
 
 def average_over_draws(
-    draw: Draw, cells: Cells, plain: Array, drawn: Array | None, known: KnownGaps | None
+    draw: Draw, cells: Cells, plain: Array, drawn: Array | None, new: NDArray[np.bool_]
 ) -> Array:
-    """Average over draws for rows with gaps unlike those of the training set.
+    """Average over draws for rows with gaps that the trees have not learned from.
 
     Parameters
     ----------
@@ -38,10 +38,9 @@ def average_over_draws(
         Their odds without draws, which the other rows keep.
     drawn : array of shape (draws, n, classes), optional
         Draws that were made already.
-    known : KnownGaps, optional
-        Of the training set; without it no row is averaged.
+    new : bool array of shape (n,)
+        These rows.
     """
-    new = known.unlike(cells.values) if known else np.zeros(len(cells), bool)
     if not new.any():
         return plain
     strange, mean = cells.take(new), plain.copy()

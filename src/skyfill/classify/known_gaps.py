@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,18 @@ def learn_gaps(X: Array) -> KnownGaps:
     lost = np.isnan(X)
     exactly = np.bincount(lost.sum(axis=1), minlength=X.shape[1] + 1)
     return KnownGaps(lost.mean(axis=0), exactly[::-1].cumsum()[::-1] / len(X))
+
+
+def gap_arrays(known: KnownGaps | None, prefix: str) -> dict[str, Array]:
+    """Return the arrays for a model file, with names that start with a prefix."""
+    return {} if known is None else {prefix + k: array for k, array in known._asdict().items()}
+
+
+def read_gaps(arrays: Mapping[str, NDArray[Any]], prefix: str) -> KnownGaps | None:
+    """Build from `gap_arrays`; None where there are none."""
+    if f"{prefix}columns" not in arrays:
+        return None
+    return KnownGaps(*(arrays[prefix + name] for name in KnownGaps._fields))
 
 
 def check_gaps(known: KnownGaps | None, p: int) -> None:

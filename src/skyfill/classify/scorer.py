@@ -31,7 +31,7 @@ from skyfill.classify.gap_draws import (
     normalize,
 )
 from skyfill.classify.held_out import HeldOut, check_held_out, held_out_arrays, read_held_out
-from skyfill.classify.known_gaps import KnownGaps, check_gaps
+from skyfill.classify.known_gaps import KnownGaps, check_gaps, gap_arrays, read_gaps
 from skyfill.classify.likeness import Looks, check_looks, looks_arrays, read_looks
 from skyfill.classify.members import POOLS, Member, check_members, pool_members, rebuild_member
 from skyfill.classify.outlier import OutlierRule, check_rule, range_score
@@ -96,6 +96,8 @@ class Scorer:
         Densities of the classes, one more member; None where they do not help.
     looks : Looks, optional
         Values of labelled objects of each class; None in older model files.
+    field_gaps : KnownGaps, optional
+        Gaps of a field that the trees have learned from too; None without one.
     """
 
     classes: tuple[str, ...]
@@ -113,6 +115,7 @@ class Scorer:
     held_out: HeldOut | None = None
     mixture: ClassMixture | None = None
     looks: Looks | None = None
+    field_gaps: KnownGaps | None = None
 
     @property
     def forests(self) -> tuple[tuple[str, FlatForest], ...]:
@@ -178,6 +181,11 @@ class Scorer:
         values = self._cells(X).values
         return np.ones(len(values), bool) if self.gaps is None else ~self.gaps.unlike(values)
 
+    def _is_new(self, cells: Cells) -> NDArray[np.bool_]:
+        """Mark rows with gaps that the trees have not learned from."""
+        new = ~self.known(cells)
+        return new if self.field_gaps is None else new & self.field_gaps.unlike(cells.values)
+
     def _weigh_gaps(
         self, cells: Cells, odds: Array, n_draws: int, average: Draws, rng: np.random.Generator
     ) -> Array:
@@ -195,7 +203,7 @@ class Scorer:
             if isinstance(average, str):
                 draw = partial(self._drawn, rng=rng, for_trees=True)
                 made = drawn if self.mixture is None else None
-                odds[rows] = average_over_draws(draw, part, odds[rows], made, self.gaps)
+                odds[rows] = average_over_draws(draw, part, odds[rows], made, self._is_new(part))
             elif average:
                 odds[rows] = self._drawn(part, average, rng, for_trees=True).mean(axis=0)
         return share
@@ -286,8 +294,7 @@ class Scorer:
         arrays |= looks_arrays(self.looks)
         if self.profiles is not None:
             arrays["profiles"] = np.stack(self.profiles)
-        if self.gaps is not None:
-            arrays |= {f"gaps.{name}": array for name, array in self.gaps._asdict().items()}
+        arrays |= gap_arrays(self.gaps, "gaps.") | gap_arrays(self.field_gaps, "field_gaps.")
         for i, member in enumerate(self.members):
             arrays |= {f"forests.{i}.{k}": a for k, a in member.forest.arrays().items()}
         return arrays
@@ -308,19 +315,19 @@ class Scorer:
             arrays["contrasts"],
             OutlierRule(*(arrays[f"rule.{name}"] for name in _RULE)),
             Profiles(*arrays["profiles"]) if "profiles" in arrays else None,
-            KnownGaps(*(arrays[f"gaps.{n}"] for n in _GAPS)) if "gaps.columns" in arrays else None,
+            read_gaps(arrays, "gaps."),
             ClassTree.from_facts(facts["tree"]) if "tree" in facts else None,
             str(facts.get("pool", "mean")),
             read_held_out(arrays),
             read_class_mixture(arrays, network),
             read_looks(arrays),
+            read_gaps(arrays, "field_gaps."),
         )
         _check(scorer)
         return scorer
 
 
 _RULE = ("center", "spread", "surprise")
-_GAPS = KnownGaps._fields
 
 
 def _neutral(network: MixtureNetwork, columns: Sequence[int]) -> MixtureNetwork:
@@ -341,7 +348,8 @@ def _check(scorer: Scorer) -> None:
     check_contrasts(scorer.contrasts, p)
     check_held_out(scorer.held_out, C)
     check_class_mixture(scorer.mixture, C, p)
-    check_gaps(scorer.gaps, p)
+    for gaps in (scorer.gaps, scorer.field_gaps):
+        check_gaps(gaps, p)
     check_looks(scorer.looks, C, p)
     if scorer.tree is not None:
         scorer.tree.check(scorer.classes)
