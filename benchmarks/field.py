@@ -12,8 +12,9 @@ own gaps). Stars of EROS-1 teach, and other stars of MACHO judge, `--objects` of
 points come from stars that both have. Each way of giving probabilities is scored: skyfill as
 trained; with draws of gaps that the training set does not have; with shares of the classes
 estimated from the field, by means of held-out objects (from objects whose gaps are like those of
-the training set, or from all) and by EM; with the true shares; trained with the field, of which
-10,000 objects take part without labels (`train --field`); and scikit-learn's boosting and
+the training set, or from all) and by EM; with those shares only if they explain how the field
+differs (*judged*: what `--prior estimate` does); with the true shares; trained with the field, of
+which 10,000 objects take part without labels (`train --field`); and scikit-learn's boosting and
 forest and, where it is installed, CatBoost on gaps, as they are and with the same corrections.
 "stated" is the purity that the probabilities promise.
 """
@@ -32,7 +33,14 @@ from report import header, print_table
 from rivals import AbsentError
 from skyfill.classify import CatalogClassifier
 from skyfill.classify.held_out import keep_held_out
-from skyfill.classify.prior import estimate_prior, estimate_shares, shift_prior
+from skyfill.classify.likeness import learn_looks
+from skyfill.classify.prior import (
+    estimate_prior,
+    estimate_shares,
+    judge_shares,
+    rows_behind,
+    shift_prior,
+)
 from skyfill.impute import NetworkImputer
 
 N_BINS = 15
@@ -67,10 +75,16 @@ def scores(P, y, classes, rare):
     ]
 
 
-def corrected(name, P, shares, held_out, true, known):
+def corrected(name, P, shares, held_out, true, case, known):
     """The ways to correct probabilities for the shares of the field."""
+    first = estimate_shares(P, shares, held_out, known)
+    codes = np.unique(case.labels, return_inverse=True)[1]
+    looks = learn_looks(case.training.values, codes, len(shares))
+    judged = judge_shares(first, shares, case.field.values[rows_behind(known)], looks)
+    print(f"{name}: shares explain {judged.explained:.2f} of the difference")
     found = {
-        "shares of known gaps": estimate_shares(P, shares, held_out, known).shares,
+        "shares of known gaps": first.shares,
+        "judged shares": judged.shares,
         "shares of all": estimate_shares(P, shares, held_out).shares,
         "shares by EM": estimate_prior(P, shares),
         "true shares": true,
@@ -108,11 +122,14 @@ def ways(case, seed, options):
     classes = np.array(scorer.classes)
     true = np.maximum([(case.truth == name).mean() for name in classes], 1e-6)
     P, known = scorer.probabilities(case.field, n_draws=0), scorer.known(case.field)
-    found, shares = corrected("skyfill", P, scorer.shares, scorer.held_out, true, known)
+    found, shares = corrected("skyfill", P, scorer.shares, scorer.held_out, true, case, known)
     drawn = scorer.probabilities(case.field)
     found["skyfill, draws"] = drawn
     found["skyfill, draws, shares of known gaps"] = shift_prior(
         drawn, scorer.shares, shares["shares of known gaps"]
+    )
+    found["skyfill, draws, judged shares"] = shift_prior(
+        drawn, scorer.shares, shares["judged shares"]
     )
     found |= field_ways(case, seed, options)
     for name, make in () if options.no_rivals else RIVALS.items():
@@ -123,7 +140,8 @@ def ways(case, seed, options):
             continue
         codes = np.searchsorted(classes, case.labels)
         shares = np.bincount(codes) / len(codes)
-        found |= corrected(name, P, shares, keep_held_out(held_out, codes), true, known)[0]
+        seen = keep_held_out(held_out, codes)
+        found |= corrected(name, P, shares, seen, true, case, known)[0]
     return found, classes
 
 

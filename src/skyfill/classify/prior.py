@@ -29,7 +29,7 @@ LEAST_KNOWN = 100
 # From this many standard errors on, the rows are no mixture of the training set's classes.
 NOTABLE_MISFIT = 3.0
 # Estimated shares count if they explain at least this part of what differs (docs/benchmarks.md).
-LEAST_EXPLAINED = 0.8
+LEAST_EXPLAINED = 0.9
 
 
 class Profiles(NamedTuple):
