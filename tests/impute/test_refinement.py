@@ -4,15 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skyfill.impute import NetworkImputer
 from skyfill.impute.hidden_views import hide_column
 from skyfill.impute.pulls import NO_CHOICE, NONE, Held, Rule, chance_of
 from skyfill.impute.refined_network import RefinedNetwork
-from skyfill.impute.refinement import Refinement, ratio, trust
+from skyfill.impute.refinement import Pull, Refinement, ratio, trust
+from skyfill.impute.refining import MOST_DISTANCE, find_distances
 from skyfill.impute.regression_trees import RegressionTrees, flatten_trees, join_trees
-from skyfill.network import Cells
+from skyfill.network import Cells, learn_mixture
+from skyfill.network.mixture.calibration import STEPS
 
 
 def rule_table(n=500, seed=0, rate=0.15):
@@ -233,6 +237,62 @@ def test_a_forest_is_followed_within_its_reach_only(fitted):
     assert (now[lost & ~below, 2] != old[lost & ~below, 2]).mean() > 0.8
 
 
+@pytest.mark.parametrize(("most", "followed"), [(None, [1, 0, 0]), ([1.0], [1, 1, 0])])
+def test_a_forest_is_followed_up_to_a_distance(most, followed):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    X = np.column_stack([x, x + 0.3 * rng.normal(size=400)])
+    network = learn_mixture(X, n_components=1, n_fits=1).network
+    # Distances are steps beyond the range of the other column, times the correlation with it.
+    support, says = network.support, 42.0
+    beyond = np.array([-0.5, 0.9, 1.1]) / support.related[1, 0]
+    row = network.margins[0].from_normal(support.high[1, 0] + beyond)
+    new = np.column_stack([row, np.full(3, np.nan)])
+    assert_allclose(network.distances(Cells(new))[:, 1], [0.0, 0.9, 1.1], atol=1e-9)
+    whole = Pull(*np.array([[1.0], [0.0], [1.0]]))
+    leaf = RegressionTrees(
+        np.array([0, 1]), np.array([-1], np.int32), np.array([says], np.float32), np.zeros(1, int)
+    )
+    known = (np.array([1]), np.zeros(1), np.ones(1), whole, whole, STEPS[None], leaf)
+    most = None if most is None else np.array(most)
+    found = RefinedNetwork(network, Refinement(*known, distance=most)).posterior(new).mean[:, 1]
+    assert_allclose(found, np.where(followed, says, network.posterior(new).mean[:, 1]))
+
+
+def test_forests_of_columns_with_gaps_beyond_are_not_followed_beyond():
+    rng = np.random.default_rng(0)
+    V, noise = rng.uniform(14, 20, 600), 0.05 * rng.normal(size=(2, 600))
+    # J of faint stars is not measured.
+    J = np.where(V < 17, V - 1 + 0.5 * np.sin(4 * V) + noise[0], np.nan)
+    made = imputer().fit(np.column_stack([V, J, np.abs(V - 17) + noise[1]]))
+    beyond, found = made.network_.columns_beyond, made.refinement_
+    assert list(beyond) == ["x1"]
+    assert {1, 2} <= set(found.columns.tolist())
+    assert_array_equal(found.distance, np.where(found.columns == 1, 0.0, MOST_DISTANCE))
+
+
+def test_forests_are_not_followed_beyond_where_there_are_limits(fitted):
+    cells = Cells(rule_table()[1])
+    assert (find_distances(fitted[1].network_, cells) == MOST_DISTANCE).all()
+    lower = np.where(np.isnan(cells.values), -1.0, np.nan)
+    assert (find_distances(fitted[1].network_, Cells(cells.values, lower)) == 0).all()
+
+
+@given(st.integers(0, 1000), st.floats(0.2, 5.0), st.sampled_from([0.0, 0.1, 1.0]))
+def test_gaps_farther_out_are_those_of_the_mixtures(fitted, seed, factor, most):
+    new = factor * rule_table(n=20, seed=seed, rate=0.4)[1]
+    network, found = fitted[1].network_, fitted[1].refinement_
+    assert (found.distance == MOST_DISTANCE).all()
+    refined = RefinedNetwork(network, replace(found, distance=np.full(len(found.columns), most)))
+    seen, far = ~np.isnan(new), network.distances(Cells(new)) > most
+    for one, other in (
+        (refined.posterior(new).mean, network.posterior(new).mean),
+        (refined.posterior(new).sd, network.posterior(new).sd),
+        (refined.draws(new, 2, 0)[0], network.draws(new, 2, 0)[0]),
+    ):
+        assert_array_equal(one[far | seen], other[far | seen])
+
+
 def test_arrays_make_the_same_refinement(fitted):
     found = fitted[1].refinement_
     again = Refinement.from_arrays(found.arrays(), 4)
@@ -252,6 +312,8 @@ def test_arrays_make_the_same_refinement(fitted):
         ("shape", lambda a: a * [[1], [1], [-1]], "scales must be positive"),
         ("center", lambda a: a[:1], "wrong type or shape"),
         ("reach", lambda a: a[:1], "wrong type or shape"),
+        ("distance", lambda a: a[:1], "wrong type or shape"),
+        ("distance", lambda a: -a, "negative"),
         ("trees.right", lambda a: a * 0, "follow its parent"),
         ("trees.starts", lambda a: a[[0, -1]], "as many trees"),
     ],

@@ -100,14 +100,14 @@ class RefinedNetwork:
     def _each(self, cells: Cells, post: Posterior, pull: Pull, move: Callable[..., None]) -> None:
         """Move each refined column; takes its place, rows, their spreads and what forests say."""
         is_lost, refinement = np.isnan(cells.values), self.refinement
-        # Forests do not know what lies beyond the rows that they learned from.
-        wanted = is_lost & ~cells.is_limited & ~self.mixture.is_beyond(cells)
+        wanted, distances = is_lost & ~cells.is_limited, self.mixture.distances(cells)
         scores = self.mixture.scores(np.where(is_lost, post.mean, cells.values))
 
         def work(i: int) -> None:
             j = int(refinement.columns[i])
             mine = wanted[:, j] & refinement.is_for(i, is_lost)
-            places = np.flatnonzero(mine & refinement.reaches(i, post.mean[:, j]))
+            known = refinement.reaches(i, post.mean[:, j], distances[:, j])
+            places = np.flatnonzero(mine & known)
             for part in chunks(len(places)):
                 rows = places[part]
                 spread = post.sd[rows, j] / refinement.unit[i]

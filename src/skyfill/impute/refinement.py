@@ -16,7 +16,7 @@ IntArray = NDArray[np.int64]
 # Names of the arrays of a refinement; those of its trees start with TREES.
 NUMBERS, PULLS, TREES = ("columns", "center", "unit", "levels"), ("mean", "shape"), "trees."
 # Arrays that older models do not have.
-REACH, FAMILY, APART = "reach", "family", "apart"
+MORE = REACH, FAMILY, APART, DISTANCE = "reach", "family", "apart", "distance"
 MAX_SCALE = 10.0
 
 
@@ -86,6 +86,9 @@ class Refinement:
         Columns that are missing together with the refined one. None, as in older models: none.
     apart : bool array of shape (c,), optional
         Whether a forest is for the cells of rows that lack half of the family or more.
+    distance : array of shape (c,), optional
+        How far from what its column was learned from a gap may lie for its forest to be followed
+        (`MixtureNetwork.distances`). None, as in older models: 0.
     """
 
     columns: NDArray[np.int64]
@@ -98,6 +101,7 @@ class Refinement:
     reach: Array | None = None
     family: NDArray[np.bool_] | None = None
     apart: NDArray[np.bool_] | None = None
+    distance: Array | None = None
 
     @property
     def n_trees(self) -> int:
@@ -109,7 +113,7 @@ class Refinement:
         own = {name: getattr(self, name) for name in NUMBERS}
         pulls = {name: np.stack(getattr(self, name)) for name in PULLS}
         trees = {TREES + name: array for name, array in self.trees._asdict().items()}
-        more = {name: getattr(self, name) for name in (REACH, FAMILY, APART)}
+        more = {name: getattr(self, name) for name in MORE}
         return own | pulls | trees | {name: a for name, a in more.items() if a is not None}
 
     @classmethod
@@ -129,6 +133,7 @@ class Refinement:
             raise ValueError("the refined columns must be columns of the table, and rise")
         shapes = {"center": (n,), "unit": (n,)} | dict.fromkeys(PULLS, (len(Pull._fields), n))
         shapes |= {REACH: (2, n)} if REACH in arrays else {}
+        shapes |= {DISTANCE: (n,)} if DISTANCE in arrays else {}
         for name in ("levels", *shapes):
             array = arrays[name]
             if array.dtype != np.float64 or array.shape != shapes.get(name, array.shape):
@@ -138,18 +143,21 @@ class Refinement:
         mean, shape = (Pull(*arrays[name]) for name in PULLS)
         for pull in (mean, shape):
             pull.check()
+        if (arrays.get(DISTANCE, np.zeros(n)) < 0).any():
+            raise ValueError("distances must not be negative")
         if not (arrays["unit"] > 0).all() or (len(trees.starts) - 1) % n:
             raise ValueError("units must be positive, and each refined column needs as many trees")
         trees.check(2 * n_columns + 1)
         columns, center, unit, levels = (arrays[name] for name in NUMBERS)
-        more = (arrays.get(name) for name in (REACH, FAMILY, APART))
+        more = (arrays.get(name) for name in MORE)
         return cls(columns, center, unit, mean, shape, levels, trees, *more)
 
-    def reaches(self, i: int, mean: Array) -> NDArray[np.bool_]:
-        """Whether the forest of the i-th refined column knows cells with such means."""
+    def reaches(self, i: int, mean: Array, distance: Array) -> NDArray[np.bool_]:
+        """Whether the forest of the i-th refined column knows cells with such means, so far out."""
+        known = distance <= (0.0 if self.distance is None else self.distance[i])
         if self.reach is None:
-            return np.ones(mean.shape, bool)
-        return np.asarray((mean >= self.reach[0, i]) & (mean <= self.reach[1, i]))
+            return np.asarray(known)
+        return np.asarray(known & (mean >= self.reach[0, i]) & (mean <= self.reach[1, i]))
 
     def is_for(self, i: int, is_lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether the i-th forest is for the cells of its column in rows with such gaps."""

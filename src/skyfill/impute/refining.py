@@ -42,6 +42,8 @@ TREES, BAG, LEAST_IN_LEAF = 50, 0.67, 3
 # A forest is bounded to all but this share of its cells at either end of their means, if more than
 # this share of the gaps lies beyond.
 EDGE, BEYOND = 0.005, 0.05
+# A forest is followed up to this distance of a gap from what its column was learned from.
+MOST_DISTANCE = 1.0
 # When a forest is followed: where it surely knows something and held-out cells gain, or where they
 # gain at all.
 RULES = {"auto": Rule(gain=0.01, risk=0.2), "trees": Rule(gain=0.0, risk=1.0)}
@@ -110,7 +112,7 @@ def learn_refinement(
 
         found = map_threads(work, list(range(len(kinds))))
     kept = _followed([column for column in found if column is not None], rule)
-    return _collect(kept, network) if kept else None
+    return _collect(kept, network, find_distances(network, cells)) if kept else None
 
 
 class Column(NamedTuple):
@@ -150,6 +152,19 @@ def find_reach(held: Array, gaps: Array) -> Array:
     beyond = (gaps < edges[0]) | (gaps > edges[1])
     is_bounded = len(gaps) >= LEAST_DONORS and beyond.mean() > BEYOND
     return edges if is_bounded else np.quantile(held, [0.0, 1.0])
+
+
+def find_distances(network: MixtureNetwork, cells: Cells) -> Array:
+    """Give how far from what its column was learned from a gap may lie, in normal scores.
+
+    In a wide table many rows are odd in some column, and forests have learned from such rows. They
+    have not where many gaps of a column lie beyond, as those of objects too faint for a survey, or
+    where limits say that values do.
+    """
+    if cells.is_limited.any():
+        return np.zeros(len(network))
+    beyond = network.columns_beyond
+    return np.array([0.0 if name in beyond else MOST_DISTANCE for name in network.names])
 
 
 def _followed(columns: list[Column], rule: Rule) -> list[Column]:
@@ -218,7 +233,7 @@ def _grow(
     return flatten_trees(trees), found
 
 
-def _collect(columns: list[Column], network: MixtureNetwork) -> Refinement:
+def _collect(columns: list[Column], network: MixtureNetwork, distances: Array) -> Refinement:
     kinds = [column.kind for column in columns]
     places = np.array([kind.place for kind in kinds], np.int64)
     family = np.stack([kind.family for kind in kinds])
@@ -235,5 +250,7 @@ def _collect(columns: list[Column], network: MixtureNetwork) -> Refinement:
         levels,
         join_trees([column.trees for column in columns]),
         np.stack([column.reach for column in columns], axis=1),
-        *((family, np.array([kind.apart for kind in kinds])) if family.any() else ()),
+        family=family if family.any() else None,
+        apart=np.array([kind.apart for kind in kinds]) if family.any() else None,
+        distance=distances[places],
     )

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from skyfill.device import gpu_for
 from skyfill.errors import DataError
-from skyfill.network._array import Array, BoolArray, Rng, as_table, check_finite
+from skyfill.network._array import Array, Rng, as_table, check_finite
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin import Margin
@@ -153,11 +153,14 @@ class MixtureNetwork:
         shares = zip(self.names, self.support.beyond.tolist(), strict=True)
         return {name: share for name, share in shares if share > 0}
 
-    def is_beyond(self, cells: Cells) -> BoolArray:
-        """Say which gaps, of shape (n, p), lie beyond what their columns were learned from."""
-        found = np.zeros(cells.values.shape, bool)
+    def distances(self, cells: Cells) -> Array:
+        """Distance of each gap, of shape (n, p), from what its column was learned from.
+
+        In normal scores; 0 within, and for gaps with limits (`Support.distance`).
+        """
+        found = np.zeros(cells.values.shape)
         if (beyond := find_gaps_beyond(self, cells)) is not None:
-            found[beyond.rows[beyond.row_of], beyond.column_of] = True
+            found[beyond.rows[beyond.row_of], beyond.column_of] = beyond.distance
         return found
 
     @property

@@ -47,6 +47,7 @@ class Beyond(NamedTuple):
     rows: IntArray  # (m,)
     row_of: IntArray  # (gaps,): place in `rows`
     column_of: IntArray  # (gaps,)
+    distance: Array  # (gaps,): from what the column was learned from, in normal scores
     more: Array  # (gaps,): standard deviation to add, in normal scores
 
 
@@ -83,9 +84,12 @@ def find_gaps_beyond(network: Network, cells: Cells) -> Beyond | None:
     if not rows.size:
         return None
     part = cells.take(rows)
-    more = network.support.doubt * network.support.distance(network.scores(part.values))
-    row_of, column_of = np.nonzero((more > 0) & ~part.is_limited)
-    return Beyond(rows, row_of, column_of, more[row_of, column_of]) if row_of.size else None
+    distances = network.support.distance(network.scores(part.values))
+    row_of, column_of = np.nonzero((distances > 0) & ~part.is_limited)
+    if not row_of.size:
+        return None
+    distance = distances[row_of, column_of]
+    return Beyond(rows, row_of, column_of, distance, network.support.doubt * distance)
 
 
 def widen_sd(network: Network, beyond: Beyond, mean: Array, sd: Array) -> None:
