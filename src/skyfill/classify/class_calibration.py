@@ -92,7 +92,7 @@ def fit_calibration(P: Array, y: Labels, weights: Array, rng: np.random.Generato
     simple = min((_temperature, fit_odds), key=lambda fit: losses[fit].sum())
     gains = losses[simple] - losses[_vector]
     # The bias of a rare class rests on few rows: without a clear gain the simple map is taken.
-    clear = is_clear(gains)
+    clear = gains.sum() > SURE * np.sqrt(len(y)) * gains.std()
     # Unpruned trees hardly respond to weights: the bias gives classes their weighted shares.
     weighted = np.ptp(weights) > 0
     return (_vector if clear or weighted else simple)(P, y, weights)
@@ -103,12 +103,8 @@ def is_clearly_better(P: Array, other: Array, y: Labels, weights: Array, fold: L
     losses, others = (
         _held_out_losses(_temperature, each, y, weights=weights, fold=fold) for each in (P, other)
     )
-    return is_clear(others - losses)
-
-
-def is_clear(gains: Array) -> bool:
-    """Check whether the sum of gains is larger than chance makes it."""
-    return bool(gains.sum() > SURE * np.sqrt(len(gains)) * gains.std())
+    gains = others - losses
+    return bool(gains.sum() > SURE * np.sqrt(len(y)) * gains.std())
 
 
 def held_out_loss(P: Array, y: Labels, weights: Array, fold: Labels) -> float:
@@ -122,7 +118,7 @@ def _held_out_losses(fit: Fit, P: Array, y: Labels, *, weights: Array, fold: Lab
         train, test = fold != k, fold == k
         if train.any() and test.any():
             found = fit(P[train], y[train], weights[train])
-            losses[test] = log_losses(found(P[test]), y[test], weights[test])
+            losses[test] = _losses(found(P[test]), y[test], weights[test])
     return losses
 
 
@@ -181,7 +177,6 @@ def log_probabilities(P: Array) -> Array:
     return np.asarray(np.log(np.maximum(P, FLOOR)))
 
 
-def log_losses(P: Array, y: Labels, weights: Array) -> Array:
-    """Return the weighted log loss of each row."""
+def _losses(P: Array, y: Labels, weights: Array) -> Array:
     chosen = np.maximum(P[np.arange(len(y)), y], FLOOR)
     return np.asarray(-weights * np.log(chosen))

@@ -9,7 +9,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skyfill.classify.class_calibration import (
     FOLDS,
@@ -18,9 +17,7 @@ from skyfill.classify.class_calibration import (
     fit_calibration,
     fit_odds,
     held_out_loss,
-    is_clear,
     is_clearly_better,
-    log_losses,
     no_calibration,
 )
 from skyfill.classify.class_mixture import (
@@ -46,7 +43,7 @@ class Known(NamedTuple):
     """Labelled rows; class, weight and fold of each; what trees say of those that are in a fold.
 
     The last `n_copies` rows are the same objects with the gaps of a field (`with_gaps_of`). They
-    may calibrate; to a mixture, which needs not learn what gaps mean, they would say nothing new.
+    calibrate; to a mixture, which needs not learn what gaps mean, they would say nothing new.
     """
 
     cells: Cells
@@ -122,33 +119,11 @@ def combine(
     y, weights = known.y[inside], known.weights[inside]
     pool = choose_pool(held_out, y, weights, known.fold[inside])
     P = pool_members(held_out, pool)
-    own = np.arange(len(y)) < (known.fold[: known.n] >= 0).sum()
-    if known.n_copies and need_copies(P, known, own):
-        own[:] = True
-        weights = weights / 2
     if common is None:
-        calibration = fit_calibration(P[own], y[own], weights[own], rng)
+        calibration = fit_calibration(P, y, weights, rng)
     else:
-        calibration = fit_odds(P[own], y[own], weights[own], common)
+        calibration = fit_odds(P, y, weights, common)
     return Combined(pool, calibration, calibration(P))
-
-
-def need_copies(P: Array, known: Known, own: NDArray[np.bool_]) -> bool:
-    """Check whether objects with the gaps of a field must take part in the calibration.
-
-    They must where their classes are predicted clearly better then, as where a field lacks the
-    column that decides: objects as they are would teach to be too sure.
-    """
-    y, weights, fold = known.held_out
-    gains = np.zeros(len(y))
-    for k in range(FOLDS):
-        train, test = fold != k, (fold == k) & ~own
-        mine = train & own
-        alone = fit_odds(P[mine], y[mine], weights[mine])
-        both = fit_odds(P[train], y[train], weights[train] / 2)
-        found = (log_losses(each(P[test]), y[test], weights[test]) for each in (alone, both))
-        gains[test] = np.subtract(*found)
-    return is_clear(gains[~own])
 
 
 def choose_pool(held_out: Parts, y: Codes, weights: Array, fold: Codes) -> str:

@@ -144,7 +144,7 @@ def fit_scorer(
     y, fold = np.tile(y, times), np.tile(fold, times)
     given = None if training.weights is None else np.tile(training.weights, times)
     grown = grow(views, y, training.recipes, growth=training.growth, fold=fold, weights=given)
-    weights = row_weights(y, training.growth.class_weight, given=given)
+    weights = row_weights(y, training.growth.class_weight, given=given) / times
     shares = np.bincount(y, weights) / weights.sum()
     inside = fold >= 0
     trees: Parts = [(weight, P[inside]) for weight, P in grown.out_of_fold]
