@@ -153,9 +153,9 @@ def rival_probabilities(rival, case):
     return positive(P), positive(held_out)
 
 
-def positive(P):
+def positive(P, floor=1e-6):
     """Rivals give probabilities of exactly 0; no class is impossible."""
-    inside = np.maximum(P, 1e-6)
+    inside = np.maximum(P, floor)
     return inside / inside.sum(axis=1, keepdims=True)
 
 

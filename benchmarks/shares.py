@@ -18,6 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_predict
 
 from class_tables import chandra_gaps, macho_cells
+from field import positive
 from field_cases import eros_to_macho
 from report import header, print_table
 from skyfill.classify.held_out import keep_held_out
@@ -55,11 +56,6 @@ def split(X, y, rng):
     return field, taught[codes]
 
 
-def positive(P):
-    inside = np.maximum(P, FLOOR)
-    return inside / inside.sum(axis=1, keepdims=True)
-
-
 def judge(X, y, rng, seed):
     """What shares explain, and log losses as trained, with estimated and with true shares."""
     field, known = split(X, y, rng)
@@ -69,9 +65,9 @@ def judge(X, y, rng, seed):
     classes, labels = np.unique(y[train], return_inverse=True)
     truth = np.searchsorted(classes, y[test])
     forest = RandomForestClassifier(150, min_samples_leaf=2, random_state=seed)
-    P = positive(forest.fit(X[train], labels).predict_proba(X[test]))
+    P = positive(forest.fit(X[train], labels).predict_proba(X[test]), FLOOR)
     seen = cross_val_predict(forest, X[train], labels, cv=5, method="predict_proba")
-    held_out = keep_held_out(positive(seen), labels)
+    held_out = keep_held_out(positive(seen, FLOOR), labels)
     old = np.bincount(labels) / len(labels)
     new = refine_shares(P, old, held_out).shares
     true = np.bincount(truth, minlength=len(old)) / len(truth)

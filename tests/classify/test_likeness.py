@@ -98,7 +98,7 @@ def test_shares_are_kept_where_objects_look_different():
     assert not kept.is_trusted
     assert kept.shares.tolist() == [0.5, 0.5]
     assert (kept.low.tolist(), kept.high.tolist()) == ([0.4, 0.4], [0.5, 0.5])
-    assert judge_shares(found, HALVES, X, None) == found
+    assert judge_shares(found, HALVES, X, None) is found
     assert found.is_trusted
 
 

@@ -133,11 +133,10 @@ def fit_scorer(
     """
     y, cells = labels.codes, as_cells(X)
     mine = cells.take(labels.known)
-    n, copies, times = len(mine), None, 1
+    n, copies = len(mine), None
     if training.field is not None:
         copies = with_gaps_of(cells.take(training.field), mine, rng)
-    if copies is not None:
-        mine, times = mine.joined(copies), 2
+    mine, times = (mine, 1) if copies is None else (mine.joined(copies), 2)
     views, contrasts = _views(network, mine, training.recipes, n)
     none = np.full(len(y), -1)
     fold = deal_folds(y, training.n_folds, rng, training.groups) if training.n_folds else none
@@ -148,7 +147,7 @@ def fit_scorer(
     shares = np.bincount(y, weights) / weights.sum()
     inside = fold >= 0
     trees: Parts = [(weight, P[inside]) for weight, P in grown.out_of_fold]
-    known, mixture, choice = Known(mine, y, weights, fold, trees, (times - 1) * n), None, None
+    known, mixture, choice = Known(mine, y, weights, fold, trees, len(mine) - n), None, None
     how = {"shares": shares, "plan": plan, "seed": training.growth.seed}
     if training.densities and given is None and inside.any():
         fit = partial(fit_class_mixture, network, **how)

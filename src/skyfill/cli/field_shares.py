@@ -78,7 +78,7 @@ def mention_shares(found: FieldShares, classes: Sequence[str], place: Path | str
         warn(
             f"{place}: other shares of the classes explain only {100 * found.explained:.0f} % of "
             "how its objects differ from the training set: objects of a class look different "
-            "there, so the shares were not estimated, and all probabilities are less certain than "
+            "there, so estimated shares are not used, and all probabilities are less certain than "
             "they say; give known shares with --prior CLASS=SHARE,..., or label some of its objects"
         )
     elif found.misfit > NOTABLE_MISFIT:
