@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skyfill.classify import CatalogClassifier
-from skyfill.classify.field_gaps import with_gaps_of
+from skyfill.classify.field_gaps import MOST_COPIES, with_gaps_of
 from skyfill.classify.known_gaps import check_gaps, gap_arrays, learn_gaps, read_gaps
 from skyfill.classify.scorer import Scorer
 from skyfill.impute import NetworkImputer
@@ -46,6 +46,7 @@ def test_rows_keep_their_values_but_for_gaps_of_the_field(seed, here, there):
     if found is None:
         assert learn_gaps(X).unlike(Z).mean() < 0.01
         return
+    X = np.tile(X, (MOST_COPIES, 1))
     new = np.isnan(found.values) & ~np.isnan(X)
     np.testing.assert_array_equal(found.values[~new], X[~new])
     assert np.array_equal(np.isnan(found.values).all(axis=1), np.isnan(X).all(axis=1))
@@ -57,7 +58,13 @@ def test_rows_keep_their_values_but_for_gaps_of_the_field(seed, here, there):
 def test_gaps_with_a_limit_are_not_taken_over():
     field = Cells([[NAN, NAN, 17.0]] * 5, lower=[[20.0, NAN, NAN]] * 5)
     found = with_gaps_of(field, Cells([[15.0, 16.0, 14.0]] * 3), np.random.default_rng(0))
-    np.testing.assert_array_equal(found.values, [[15.0, NAN, 14.0]] * 3)
+    np.testing.assert_array_equal(found.values, [[15.0, NAN, 14.0]] * 3 * MOST_COPIES)
+
+
+@pytest.mark.parametrize(("n", "times"), [(10, 4), (3000, 2), (7000, 1), (9000, 1)])
+def test_few_objects_are_shown_more_often(n, times):
+    found = with_gaps_of(Cells([[NAN, 1.0]]), Cells(np.ones((n, 2))), np.random.default_rng(0))
+    assert len(found) == times * n
 
 
 def test_a_field_with_gaps_like_those_of_the_objects_teaches_none():

@@ -102,6 +102,18 @@ def test_shares_are_kept_where_objects_look_different():
     assert found.is_trusted
 
 
+def test_shares_of_the_training_set_stay_where_the_estimate_allows_them():
+    rng = np.random.default_rng(0)
+    X, found = np.ones((200, 3)), FieldShares(np.array([0.6, 0.4]), HALVES - 0.2, HALVES + 0.2, 0.1)
+    kept = judge_shares(found, HALVES, X, labelled(rng))
+    assert kept.shares.tolist() == [0.5, 0.5]
+    assert kept.agree
+    other = np.array([0.75, 0.25])
+    assert not judge_shares(found, other, X, labelled(rng)).agree
+    unknown = found._replace(low=np.full(2, np.nan), high=np.full(2, np.nan))
+    assert not judge_shares(unknown, HALVES, X, None).agree
+
+
 @pytest.mark.parametrize(("spread", "trusted"), [(1.0, True), (3.0, False)])
 def test_a_classifier_takes_shares_only_from_a_field_that_looks_like_its_classes(spread, trusted):
     rng = np.random.default_rng(0)

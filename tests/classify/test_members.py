@@ -43,7 +43,7 @@ def two_witnesses(rng, n=4000):
 def test_independent_members_are_combined_by_their_logs():
     rng = np.random.default_rng(0)
     y, parts = two_witnesses(rng)
-    assert choose_pool(parts, y, np.ones(len(y)), np.arange(len(y)) % 5) == "logs"
+    assert choose_pool(parts, y, np.ones(len(y)), np.arange(len(y)) % 5, len(y)) == "logs"
 
 
 def test_the_mean_is_taken_where_one_member_is_often_wrong_with_confidence():
@@ -51,4 +51,4 @@ def test_the_mean_is_taken_where_one_member_is_often_wrong_with_confidence():
     y, ((_, P), _) = two_witnesses(rng)
     silly = np.where(rng.random((len(y), 1)) < 0.5, P, np.eye(2)[rng.integers(2, size=len(y))])
     parts = [(0.5, P), (0.5, silly)]
-    assert choose_pool(parts, y, np.ones(len(y)), np.arange(len(y)) % 5) == "mean"
+    assert choose_pool(parts, y, np.ones(len(y)), np.arange(len(y)) % 5, len(y)) == "mean"

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 from scipy.stats import norm
 
-from skyfill.classify.class_calibration import Calibration, fit_calibration, fit_odds
+from skyfill.classify.class_calibration import (
+    Calibration,
+    fit_calibration,
+    fit_odds,
+    is_clearly_better,
+)
 from skyfill.classify.gap_draws import entropy_bits
 from skyfill.classify.outlier import fit_outlier_rule, range_score
 from skyfill.classify.prior import (
@@ -273,6 +278,27 @@ def test_classes_are_moved_against_one_another_only_for_a_clear_gain():
     found = fit_calibration(moved, y, np.ones(3000), rng)
     assert found.kind != "temperature"
     assert np.abs(found(moved) - truth).mean() < 0.02 < np.abs(moved - truth).mean()
+
+
+@given(seed=st.integers(0, 1000), times=st.integers(2, 6), bend=st.sampled_from([1.0, 1.3, 3.0]))
+@settings(max_examples=10)
+def test_the_same_objects_several_times_are_no_more_evidence(seed, times, bend):
+    rng = np.random.default_rng(seed)
+    truth = rng.dirichlet([3.0, 1.0, 0.3], size=300)
+    y = (rng.random((300, 1)) > truth.cumsum(axis=1)).sum(axis=1)
+    moved = truth * [1.0, 1.0, bend] / (truth @ [1.0, 1.0, bend])[:, None]
+    once = fit_calibration(moved, y, np.ones(300), np.random.default_rng(seed))
+    # The first is worth a half, the others together as much.
+    weights = np.repeat([0.5, 0.5 / (times - 1)], [300, 300 * (times - 1)])
+    rows = np.tile(np.arange(300), times)
+    again = fit_calibration(moved[rows], y[rows], weights, np.random.default_rng(seed), 300)
+    assert again.kind == once.kind
+    np.testing.assert_allclose(again(moved), once(moved), atol=1e-3)
+    others = np.full((300, 3), 1 / 3)
+    judges = (y[rows], weights, rows % 5)
+    assert is_clearly_better(moved, others, y, np.ones(300), np.arange(300) % 5, 300)
+    assert is_clearly_better(moved[rows], others[rows], *judges, 300)
+    assert not is_clearly_better(moved[rows], moved[rows], *judges, 300)
 
 
 def test_odds_of_a_rare_class_keep_their_own_slope():

@@ -39,3 +39,11 @@ def test_shares_that_explain_most_are_used_without_a_word(capsys):
     said = capsys.readouterr().err
     assert "estimated shares" in said
     assert "explain" not in said
+
+
+def test_shares_of_the_training_set_that_stay_are_called_so(capsys):
+    agreeing = SHARES._replace(agree=True)
+    mention_shares(agreeing, ("NV", "QSO"), "field.parquet")
+    said = " ".join(capsys.readouterr().err.split())
+    assert "shares of the training set, which may be those of these objects (5 to 95 %): NV" in said
+    assert facts_of(agreeing, ("NV", "QSO"))["agree"] is True

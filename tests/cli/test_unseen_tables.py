@@ -568,6 +568,18 @@ def test_another_zero_point_than_in_training_is_warned_about(known, tmp_path, co
     assert "zero point" in warning
 
 
+def test_scores_in_a_field_with_another_zero_point_are_warned_about(known, tmp_path):
+    fields = {"like": colors(seed=1), "other": colors(seed=1)}
+    fields["other"]["J"] = fields["other"]["J"] + 1
+    words = ("evaluate", known.parent / "t.parquet", "--columns", "G,J,K", "--label", "kind")
+    words += ("--methods", "nan-forest", "--folds", "2", "--field")
+    for name, table in fields.items():
+        write_table(Table.from_columns(table), tmp_path / f"{name}.parquet")
+        told = " ".join(run(*words, tmp_path / f"{name}.parquet").stderr.split())
+        assert ("other.parquet: J: lies 1" in told) == (name == "other")
+        assert ("zero point" in told) == (name == "other")
+
+
 def test_a_reversed_sign_is_warned_about(known, tmp_path):
     J = colors(seed=1)["J"]
     (warning,) = warned(known, tmp_path, "impute", J=2 * J.mean() - J)

@@ -68,7 +68,9 @@ def no_calibration(n_classes: int) -> Calibration:
     return Calibration("none", np.ones(n_classes), np.zeros(n_classes))
 
 
-def fit_calibration(P: Array, y: Labels, weights: Array, rng: np.random.Generator) -> Calibration:
+def fit_calibration(
+    P: Array, y: Labels, weights: Array, rng: np.random.Generator, n: int | None = None
+) -> Calibration:
     """Fit a map to out-of-fold probabilities: one slope, or one of the odds of each class.
 
     Cross-validated log losses decide, also whether a free map of all classes is clearly better.
@@ -82,29 +84,41 @@ def fit_calibration(P: Array, y: Labels, weights: Array, rng: np.random.Generato
     weights : array of shape (n,)
         Weights of the rows.
     rng : numpy.random.Generator
-        Deals the rows to folds.
+        Deals the objects to folds.
+    n : int, optional
+        Number of objects, if the rows are these objects several times; as many as rows otherwise.
     """
-    fold = rng.permutation(len(y)) % FOLDS
+    n = len(y) if n is None else n
+    fold = np.resize(rng.permutation(n) % FOLDS, len(y))
     losses = {
         fit: _held_out_losses(fit, P, y, weights=weights, fold=fold)
         for fit in (_temperature, fit_odds, _vector)
     }
     simple = min((_temperature, fit_odds), key=lambda fit: losses[fit].sum())
-    gains = losses[simple] - losses[_vector]
     # The bias of a rare class rests on few rows: without a clear gain the simple map is taken.
-    clear = gains.sum() > SURE * np.sqrt(len(y)) * gains.std()
+    clear = _is_clear(losses[simple] - losses[_vector], n)
     # Unpruned trees hardly respond to weights: the bias gives classes their weighted shares.
-    weighted = np.ptp(weights) > 0
+    weighted = np.ptp(weights[:n]) > 0
     return (_vector if clear or weighted else simple)(P, y, weights)
 
 
-def is_clearly_better(P: Array, other: Array, y: Labels, weights: Array, fold: Labels) -> bool:
-    """Check whether probabilities, calibrated, predict held-out classes better than others."""
+def is_clearly_better(
+    P: Array, other: Array, y: Labels, weights: Array, fold: Labels, n: int
+) -> bool:
+    """Check whether probabilities of n objects predict held-out classes better than others.
+
+    Both are calibrated; rows may be these objects several times.
+    """
     losses, others = (
         _held_out_losses(_temperature, each, y, weights=weights, fold=fold) for each in (P, other)
     )
-    gains = others - losses
-    return bool(gains.sum() > SURE * np.sqrt(len(y)) * gains.std())
+    return _is_clear(others - losses, n)
+
+
+def _is_clear(gains: Array, n: int) -> bool:
+    """Check whether the sum of gains exceeds its error; several of one object are no evidence."""
+    each = gains.reshape(-1, n).sum(axis=0)
+    return bool(each.sum() > SURE * np.sqrt(n) * each.std())
 
 
 def held_out_loss(P: Array, y: Labels, weights: Array, fold: Labels) -> float:

@@ -69,6 +69,11 @@ class Known(NamedTuple):
         inside = self.fold >= 0
         return self.y[inside], self.weights[inside], self.fold[inside] % FOLDS
 
+    @property
+    def n_held_out(self) -> int:
+        """Number of objects that are in a fold."""
+        return int((self.fold[: self.n] >= 0).sum())
+
 
 class Fitted(NamedTuple):
     """A scorer, and calibrated out-of-fold probabilities (NaN for rows that are in no fold).
@@ -113,25 +118,27 @@ def combine(
     For a field of which most is of one class, `common`, odds against that class are calibrated: one
     slope for all would come from classes that are often confused, and those hardly matter there.
     """
-    inside, n_classes = known.fold >= 0, int(known.y.max()) + 1
-    if not inside.any():
+    (y, weights, fold), n, n_classes = known.held_out, known.n_held_out, int(known.y.max()) + 1
+    if not n:
         return Combined("mean", no_calibration(n_classes), np.empty((0, n_classes)))
-    y, weights = known.y[inside], known.weights[inside]
-    pool = choose_pool(held_out, y, weights, known.fold[inside])
+    pool = choose_pool(held_out, y, weights, fold, n)
     P = pool_members(held_out, pool)
     if common is None:
-        calibration = fit_calibration(P, y, weights, rng)
+        calibration = fit_calibration(P, y, weights, rng, n)
     else:
         calibration = fit_odds(P, y, weights, common)
     return Combined(pool, calibration, calibration(P))
 
 
-def choose_pool(held_out: Parts, y: Codes, weights: Array, fold: Codes) -> str:
-    """Combine members by the logs of their probabilities, unless their mean is clearly better."""
+def choose_pool(held_out: Parts, y: Codes, weights: Array, fold: Codes, n: int) -> str:
+    """Combine members by the logs of their probabilities, unless their mean is clearly better.
+
+    See `is_clearly_better`.
+    """
     if len(held_out) == 1:
         return "mean"
     mean, logs = (pool_members(held_out, pool) for pool in ("mean", "logs"))
-    return "mean" if is_clearly_better(mean, logs, y, weights, fold % FOLDS) else "logs"
+    return "mean" if is_clearly_better(mean, logs, y, weights, fold, n) else "logs"
 
 
 class Choice(NamedTuple):
@@ -165,8 +172,9 @@ def choose_mixture(
         if now.loss >= best.loss:
             break
         best = now
-    alone = pool_members(trees, choose_pool(trees, *known.held_out))
-    if not is_clearly_better(pool_members(best.parts, "logs"), alone, *known.held_out):
+    judges = (*known.held_out, known.n_held_out)
+    alone = pool_members(trees, choose_pool(trees, *judges))
+    if not is_clearly_better(pool_members(best.parts, "logs"), alone, *judges):
         return None, best._replace(parts=trees)
     mixture = fit(*known.objects, rows_per_component=best.rows_per_component)
     return replace(mixture, weight=best.weight), best

@@ -133,23 +133,26 @@ def fit_scorer(
     """
     y, cells = labels.codes, as_cells(X)
     mine = cells.take(labels.known)
-    n, copies = len(mine), None
+    n, copies, given = len(mine), None, training.weights
+    none = np.full(n, -1)
     if training.field is not None:
         copies = with_gaps_of(cells.take(training.field), mine, rng)
-    mine, times = (mine, 1) if copies is None else (mine.joined(copies), 2)
-    views, contrasts = _views(network, mine, training.recipes, n)
-    none = np.full(len(y), -1)
     fold = deal_folds(y, training.n_folds, rng, training.groups) if training.n_folds else none
-    y, fold = np.tile(y, times), np.tile(fold, times)
-    given = None if training.weights is None else np.tile(training.weights, times)
+    if copies is not None:
+        mine, rows = mine.joined(copies), np.arange(n + len(copies)) % n
+        y, fold = y[rows], fold[rows]
+        # All copies of an object together count as much as the object.
+        counts = np.repeat([1.0, n / len(copies)], [n, len(copies)])
+        given = counts if given is None else counts * given[rows]
+    views, contrasts = _views(network, mine, training.recipes, n)
     grown = grow(views, y, training.recipes, growth=training.growth, fold=fold, weights=given)
-    weights = row_weights(y, training.growth.class_weight, given=given) / times
+    weights = row_weights(y, training.growth.class_weight, given=given) * n / len(y)
     shares = np.bincount(y, weights) / weights.sum()
     inside = fold >= 0
     trees: Parts = [(weight, P[inside]) for weight, P in grown.out_of_fold]
     known, mixture, choice = Known(mine, y, weights, fold, trees, len(mine) - n), None, None
     how = {"shares": shares, "plan": plan, "seed": training.growth.seed}
-    if training.densities and given is None and inside.any():
+    if training.densities and training.weights is None and inside.any():
         fit = partial(fit_class_mixture, network, **how)
         mixture, choice = choose_mixture(fit, known)
     combined = combine(trees if choice is None else choice.parts, known, rng)

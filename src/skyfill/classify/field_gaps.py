@@ -13,20 +13,27 @@ import numpy as np
 from skyfill.classify.known_gaps import LEAST_SHARE, learn_gaps
 from skyfill.network import Cells
 
+# Times that each object is shown with gaps of a field, at most: a training set has few objects of a
+# rare class, and a field many kinds of gaps (docs/benchmarks.md). Large training sets have enough.
+MOST_COPIES, MOST_ROWS = 4, 8000
+
 
 def with_gaps_of(field: Cells, cells: Cells, rng: np.random.Generator) -> Cells | None:
     """Give each row the gaps of some row of a field besides its own, if it keeps a value.
 
-    None where hardly any row of the field has gaps that these rows do not have.
+    All rows are returned up to `MOST_COPIES` times, each time with other gaps. None where hardly
+    any row of the field has gaps that these rows do not have.
 
     Examples
     --------
     >>> field = Cells([[17.0, np.nan], [18.0, np.nan]])
     >>> with_gaps_of(field, Cells([[15.0, 14.0]]), np.random.default_rng(0)).values.tolist()
-    [[15.0, nan]]
+    [[15.0, nan], [15.0, nan], [15.0, nan], [15.0, nan]]
     """
     if learn_gaps(cells.values).unlike(field.values).mean() < LEAST_SHARE:
         return None
+    times = int(np.clip(MOST_ROWS // len(cells), 1, MOST_COPIES))
+    cells = cells.take(np.tile(np.arange(len(cells)), times))
     like = field.take(rng.integers(len(field), size=len(cells)))
     hidden = np.isnan(like.values) & ~like.is_limited
     left = (~np.isnan(cells.values) & ~hidden).any(axis=1, keepdims=True)

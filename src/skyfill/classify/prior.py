@@ -50,7 +50,8 @@ class FieldShares(NamedTuple):
     mixture of the training set's classes: above 3, objects of a class do not look alike in both.
     `used` is the share of the rows that the estimate rests on, `taught` the code of the class whose
     density the rows have taught, if any. `explained` is the part of the difference between the rows
-    and the training set that other shares explain; see `judge_shares`.
+    and the training set that other shares explain, and `agree` whether the shares of the training
+    set lie within the limits; see `judge_shares`.
     """
 
     shares: Array
@@ -60,6 +61,7 @@ class FieldShares(NamedTuple):
     used: float = 1.0
     taught: int | None = None
     explained: float = np.nan
+    agree: bool = False
 
     @property
     def is_trusted(self) -> bool:
@@ -275,10 +277,11 @@ def rows_behind(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def judge_shares(found: FieldShares, old: Array, X: Array, looks: Looks | None) -> FieldShares:
-    """Go back to the shares of the training set where others explain little of what differs.
+    """Go back to the shares of the training set where nothing speaks for others.
 
-    Then objects of a class look different in both, and probabilities as trained are nearer to the
-    truth.
+    That is where all of them lie within the limits of the estimate, which scatters, or where the
+    estimated ones explain little of what differs: then objects of a class look different in both,
+    and probabilities as trained are nearer to the truth.
 
     Parameters
     ----------
@@ -290,6 +293,8 @@ def judge_shares(found: FieldShares, old: Array, X: Array, looks: Looks | None) 
     looks : Looks, optional
         Of labelled objects. Without them nothing can be judged.
     """
+    if ((found.low <= old) & (old <= found.high)).all():
+        return found._replace(shares=old, agree=True)
     if looks is None or not len(X):
         return found
     found = found._replace(explained=explained_by(found.shares, old, X, looks))

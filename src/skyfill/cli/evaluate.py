@@ -18,6 +18,7 @@ from skyfill.cli.expected_cost import CLASSIFYING as CLASS_COSTS
 from skyfill.cli.expected_cost import FILLING as FILL_COSTS
 from skyfill.cli.expected_cost import START, expect_methods
 from skyfill.cli.field_shares import read_field, show_field_scores, takes_field
+from skyfill.cli.input_warnings import warn_of_odd_field
 from skyfill.cli.terminal import echo, note, write_json
 from skyfill.cli.training_columns import choose_features, takes_classes, takes_tree, with_labels
 from skyfill.cli.work_progress import work_bar
@@ -210,7 +211,10 @@ def _field(table: Table, names: Sequence[str], options: Mapping[str, Any]) -> Ta
 
     if not options["field"]:
         return None
-    found = read_field(options["field"], names, shared.rules_of(options))
+    rules, force = shared.rules_of(options), shared.words_of(options["force"])
+    found = read_field(options["field"], names, rules)
+    how = {"rules": rules, "force": force, "rng": options["seed"]}
+    warn_of_odd_field(table, found, names, options["field"], **how)
     X = features_of(untrained(table, names), found)[0]
     return _logarithms(Table.from_columns(dict(zip(names, X.T, strict=True))), options["logs"])
 

@@ -66,6 +66,9 @@ def mention_shares(found: FieldShares, classes: Sequence[str], place: Path | str
         for name, share, low, high in zip(classes, *found[:3], strict=True)
     ]
     kind = "estimated shares" if found.is_trusted else "shares of the training set, kept"
+    kind = (
+        "shares of the training set, which may be those of these objects" if found.agree else kind
+    )
     note(f"{kind} (5 to 95 %): " + ", ".join(words))
     if found.used < 1:
         note(
@@ -98,7 +101,7 @@ def facts_of(found: FieldShares, classes: Sequence[str]) -> dict[str, Any]:
     }
     taught = None if found.taught is None else classes[found.taught]
     facts = {"shares": shares, "misfit": _number(found.misfit), "used": found.used}
-    facts["explained"] = _number(found.explained)
+    facts |= {"explained": _number(found.explained), "agree": found.agree}
     return facts | {"taught": taught}
 
 
