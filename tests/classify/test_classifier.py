@@ -92,7 +92,7 @@ def test_the_papers_method_is_a_plain_forest_on_filled_values():
     assert (plain.predict(filled[1]) == ours.predict(new)).mean() > 0.9
 
 
-@pytest.mark.parametrize("view", ["raw", "filled", "indicators", "gaps", "contrasts", "components"])
+@pytest.mark.parametrize("view", list(VIEWS))
 def test_every_view_can_be_asked_for(view):
     X, y = stars(120)
     found = quick("both", views=[view]).fit(X, y)
@@ -108,6 +108,17 @@ def test_contrasts_are_differences_of_what_rises_together():
     assert sorted((int(a), int(b)) for a, b in pairs[:, [0, 2]]) == [(0, 1), (0, 2), (1, 2)]
     seen = VIEWS["contrasts"](Facts(table, table), pairs)[:, 8:]
     assert (seen.std(axis=0) < 0.15).all()
+
+
+def test_differences_of_columns_with_a_common_scale_are_those_of_measured_values():
+    """B and V differ by a color; a period has nothing to do with either."""
+    rng = np.random.default_rng(0)
+    V = rng.normal(18.0, 1.0, 100)
+    filled = np.column_stack([V + rng.normal(0.5, 0.1, 100), V, rng.normal(0.0, 9.0, 100)])
+    X = np.where(np.arange(100)[:, None] == [[7, 8, 9]], np.nan, filled)
+    seen = VIEWS["differences"](Facts(X, filled), choose_contrasts(filled))
+    np.testing.assert_array_equal(seen, np.column_stack([X, X[:, 0] - X[:, 1]]))
+    assert np.isnan(seen[7:9, 3]).all()
 
 
 def test_rows_without_a_label_help_the_imputer_only():
@@ -200,7 +211,7 @@ def test_class_weights_favor_rare_classes():
         ({"method": "magic"}, "method must be one of both, forest, boosting, paper"),
         (
             {"views": ["magic"]},
-            "no view 'magic'; they are raw, filled, indicators, gaps, contrasts",
+            "no view 'magic'; they are raw, differences, filled, indicators, gaps, contrasts",
         ),
         ({"n_trees": 0}, "n_trees must be at least 1"),
         ({"n_folds": 1}, "n_folds must be at least 2"),

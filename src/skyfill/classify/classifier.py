@@ -54,10 +54,11 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unpruned trees on values filled by the posterior means of one network, the share of votes
         as probability, never calibrated.
     views : sequence of str, optional
-        Views from which all trees of the method learn: "raw" (values with gaps), "filled",
-        "indicators" (filled, and where the gaps are), "gaps" (raw and filled), "contrasts" (these
-        and pairs of columns), "components" (these and the responsibilities). By default those
-        that performed best.
+        Views from which all trees of the method learn: "raw" (values with gaps), "differences"
+        (these, and those of columns with a scale in common, as colors), "filled", "indicators"
+        (filled, and where the gaps are), "gaps" (raw and filled), "contrasts" (these and pairs of
+        columns), "components" (these and the responsibilities). By default those that performed
+        best.
     n_trees : int
         Trees of each forest.
     n_rounds : int

@@ -22,7 +22,7 @@ from skyfill.classify.outlier import fit_outlier_rule
 from skyfill.classify.scorer import Scorer
 from skyfill.classify.sklearn_trees import Growth, grow_trees, row_weights
 from skyfill.classify.training_set import Codes, Labels, deal_folds
-from skyfill.classify.views import VIEWS, Array, choose_contrasts, gather_facts
+from skyfill.classify.views import VIEWS, WITH_CONTRASTS, Array, choose_contrasts, gather_facts
 from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.cells import as_cells
 from skyfill.network.mixture.fit import Plan
@@ -48,11 +48,11 @@ def _boostings(view: str, weight: float) -> tuple[Recipe, ...]:
 METHODS: dict[str, tuple[Recipe, ...]] = {
     "both": (
         *_boostings("contrasts", 0.5),
-        *_boostings("raw", 0.25),
+        *_boostings("differences", 0.25),
         Recipe("contrasts", "extra", 0.25),
     ),
     "forest": (Recipe("contrasts", "extra", 0.5), Recipe("gaps", "forest", 0.5)),
-    "boosting": (*_boostings("contrasts", 0.65), *_boostings("raw", 0.35)),
+    "boosting": (*_boostings("contrasts", 0.65), *_boostings("differences", 0.35)),
     "paper": (Recipe("filled", "forest", 1.0),),
 }
 
@@ -180,10 +180,10 @@ def fit_scorer(
 def _views(
     network: MixtureNetwork, cells: Cells, recipes: tuple[Recipe, ...], n: int
 ) -> tuple[dict[str, Array], Array]:
-    """Return the views of the labelled rows, and the contrasts that one of them may use."""
+    """Return the views of the labelled rows, and the contrasts that some of them may use."""
     names = {recipe.view for recipe in recipes}
     facts = gather_facts(network, cells, names)
-    contrasts = choose_contrasts(facts.filled[:n]) if "contrasts" in names else np.empty((0, 4))
+    contrasts = choose_contrasts(facts.filled[:n]) if names & WITH_CONTRASTS else np.empty((0, 4))
     return {name: VIEWS[name](facts, contrasts) for name in names}, contrasts
 
 

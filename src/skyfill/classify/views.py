@@ -51,6 +51,17 @@ def _contrasts(facts: Facts, contrasts: Array) -> Array:
     return view
 
 
+def _plain(contrasts: Array) -> Array:
+    """Return the plain differences among contrasts."""
+    return np.asarray(contrasts[(contrasts[:, 1] == 1.0) & (contrasts[:, 3] == -1.0)])
+
+
+def _differences(facts: Facts, contrasts: Array) -> Array:
+    first, second = _plain(contrasts)[:, [0, 2]].T.astype(np.intp)
+    with np.errstate(over="ignore"):
+        return np.hstack([facts.X, facts.X[:, first] - facts.X[:, second]])
+
+
 def _components(facts: Facts, contrasts: Array) -> Array:
     if facts.responsibilities is None:
         raise ValueError("the view 'components' needs responsibilities")
@@ -59,6 +70,7 @@ def _components(facts: Facts, contrasts: Array) -> Array:
 
 VIEWS: dict[str, Callable[[Facts, Array], Array]] = {
     "raw": lambda facts, _: facts.X,
+    "differences": _differences,
     "filled": lambda facts, _: facts.filled,
     "indicators": lambda facts, _: np.hstack([facts.filled, np.isnan(facts.X)]),
     "gaps": lambda facts, _: np.hstack([facts.X, facts.filled]),
@@ -66,11 +78,15 @@ VIEWS: dict[str, Callable[[Facts, Array], Array]] = {
     "components": _components,
 }
 
+# Views that need the pairs of `choose_contrasts`.
+WITH_CONTRASTS = {"contrasts", "differences"}
+
 
 def width(view: str, network: MixtureNetwork, contrasts: Array) -> int:
     """Count the columns of a view."""
     p = len(network)
     more = {"raw": 0, "filled": 0, "contrasts": p + len(contrasts), "components": p}
+    more["differences"] = len(_plain(contrasts))
     more["components"] += sum(network.n_components)
     return p + more.get(view, p)
 
