@@ -46,7 +46,7 @@ def test_rows_keep_their_values_but_for_gaps_of_the_field(seed, here, there):
     if found is None:
         assert learn_gaps(X).unlike(Z).mean() < 0.01
         return
-    X = np.tile(X, (MOST_COPIES, 1))
+    X = np.tile(X, (len(found) // len(X), 1))
     new = np.isnan(found.values) & ~np.isnan(X)
     np.testing.assert_array_equal(found.values[~new], X[~new])
     assert np.array_equal(np.isnan(found.values).all(axis=1), np.isnan(X).all(axis=1))
@@ -65,6 +65,13 @@ def test_gaps_with_a_limit_are_not_taken_over():
 def test_few_objects_are_shown_more_often(n, times):
     found = with_gaps_of(Cells([[NAN, 1.0]]), Cells(np.ones((n, 2))), np.random.default_rng(0))
     assert len(found) == times * n
+
+
+@pytest.mark.parametrize(("n_new", "times"), [(1, 1), (25, 2), (50, 4), (100, 4)])
+def test_objects_are_shown_more_often_if_more_of_a_field_has_new_gaps(n_new, times):
+    field = np.where(np.arange(100)[:, None] < [n_new, 0], NAN, 1.0)
+    found = with_gaps_of(Cells(field), Cells(np.ones((50, 2))), np.random.default_rng(0))
+    assert len(found) == 50 * times
 
 
 def test_a_field_with_gaps_like_those_of_the_objects_teaches_none():

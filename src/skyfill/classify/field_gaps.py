@@ -13,8 +13,9 @@ import numpy as np
 from skyfill.classify.known_gaps import LEAST_SHARE, learn_gaps
 from skyfill.network import Cells
 
-# Times that each object is shown with gaps of a field, at most: a training set has few objects of a
-# rare class, and a field many kinds of gaps (docs/benchmarks.md). Large training sets have enough.
+# Times that each object is shown with gaps of a field, where half of the field or more has gaps
+# that these objects do not have: a training set has few objects of a rare class, and such a field
+# many kinds of gaps (docs/benchmarks.md). Large training sets have enough.
 MOST_COPIES, MOST_ROWS = 4, 8000
 
 
@@ -30,9 +31,10 @@ def with_gaps_of(field: Cells, cells: Cells, rng: np.random.Generator) -> Cells 
     >>> with_gaps_of(field, Cells([[15.0, 14.0]]), np.random.default_rng(0)).values.tolist()
     [[15.0, nan], [15.0, nan], [15.0, nan], [15.0, nan]]
     """
-    if learn_gaps(cells.values).unlike(field.values).mean() < LEAST_SHARE:
+    new = learn_gaps(cells.values).unlike(field.values).mean()
+    if new < LEAST_SHARE:
         return None
-    times = int(np.clip(MOST_ROWS // len(cells), 1, MOST_COPIES))
+    times = max(min(round(2 * MOST_COPIES * new), MOST_COPIES, MOST_ROWS // len(cells)), 1)
     cells = cells.take(np.tile(np.arange(len(cells)), times))
     like = field.take(rng.integers(len(field), size=len(cells)))
     hidden = np.isnan(like.values) & ~like.is_limited
