@@ -104,14 +104,20 @@ def test_shares_are_kept_where_objects_look_different():
 
 def test_shares_of_the_training_set_stay_where_the_estimate_allows_them():
     rng = np.random.default_rng(0)
-    X, found = np.ones((200, 3)), FieldShares(np.array([0.6, 0.4]), HALVES - 0.2, HALVES + 0.2, 0.1)
-    kept = judge_shares(found, HALVES, X, labelled(rng))
-    assert kept.shares.tolist() == [0.5, 0.5]
-    assert kept.agree
-    other = np.array([0.75, 0.25])
-    assert not judge_shares(found, other, X, labelled(rng)).agree
+    kind = np.arange(2000) % 2
+    looks, alike = labelled(rng), objects(kind, rng)
+    found = FieldShares(np.array([0.52, 0.48]), HALVES - 0.2, HALVES + 0.2, 0.1)
+    for known in (looks, None):
+        kept = judge_shares(found, HALVES, alike, known)
+        assert kept.shares.tolist() == [0.5, 0.5]
+        assert kept.agree
+    assert not judge_shares(found, np.array([0.75, 0.25]), alike, None).agree
     unknown = found._replace(low=np.full(2, np.nan), high=np.full(2, np.nan))
-    assert not judge_shares(unknown, HALVES, X, None).agree
+    assert not judge_shares(unknown, HALVES, alike, None).agree
+    # Limits that allow anything do not hide that objects of a class look different.
+    other = judge_shares(found, HALVES, objects(kind, rng, spread=3.0), looks)
+    assert not other.is_trusted
+    assert not other.agree
 
 
 @pytest.mark.parametrize(("spread", "trusted"), [(1.0, True), (3.0, False)])

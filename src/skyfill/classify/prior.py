@@ -279,9 +279,9 @@ def rows_behind(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def judge_shares(found: FieldShares, old: Array, X: Array, looks: Looks | None) -> FieldShares:
     """Go back to the shares of the training set where nothing speaks for others.
 
-    That is where all of them lie within the limits of the estimate, which scatters, or where the
-    estimated ones explain little of what differs: then objects of a class look different in both,
-    and probabilities as trained are nearer to the truth.
+    That is where the estimated ones explain little of what differs: then objects of a class look
+    different in both, and probabilities as trained are nearer to the truth. Or where all shares of
+    the training set lie within the limits of the estimate, which scatters.
 
     Parameters
     ----------
@@ -291,17 +291,15 @@ def judge_shares(found: FieldShares, old: Array, X: Array, looks: Looks | None) 
     X : array of shape (n, p)
         The rows behind the estimate.
     looks : Looks, optional
-        Of labelled objects. Without them nothing can be judged.
+        Of labelled objects. Without them only the limits count.
     """
-    if ((found.low <= old) & (old <= found.high)).all():
-        return found._replace(shares=old, agree=True)
-    if looks is None or not len(X):
-        return found
-    found = found._replace(explained=explained_by(found.shares, old, X, looks))
-    if found.is_trusted:
-        return found
-    low, high = np.minimum(found.low, old), np.maximum(found.high, old)
-    return found._replace(shares=old, low=low, high=high)
+    if looks is not None and len(X):
+        found = found._replace(explained=explained_by(found.shares, old, X, looks))
+    if not found.is_trusted:
+        low, high = np.minimum(found.low, old), np.maximum(found.high, old)
+        return found._replace(shares=old, low=low, high=high)
+    agree = bool(((found.low <= old) & (old <= found.high)).all())
+    return found._replace(shares=old, agree=True) if agree else found
 
 
 def as_prior(prior: Mapping[Any, float] | Sequence[float], classes: Iterable[Any]) -> Array:

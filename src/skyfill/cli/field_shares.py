@@ -66,9 +66,8 @@ def mention_shares(found: FieldShares, classes: Sequence[str], place: Path | str
         for name, share, low, high in zip(classes, *found[:3], strict=True)
     ]
     kind = "estimated shares" if found.is_trusted else "shares of the training set, kept"
-    kind = (
-        "shares of the training set, which may be those of these objects" if found.agree else kind
-    )
+    if found.agree:
+        kind = "shares of the training set, which may be those of these objects"
     note(f"{kind} (5 to 95 %): " + ", ".join(words))
     if found.used < 1:
         note(
