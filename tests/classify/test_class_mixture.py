@@ -8,21 +8,25 @@ import pytest
 from scipy.stats import norm
 
 from skyfill.classify.class_mixture import (
-    BACKGROUND,
     check_class_mixture,
     class_mixture_arrays,
-    expect_classes,
-    fit_class_mixture,
     read_class_mixture,
-    with_background,
     with_mixture,
 )
-from skyfill.classify.combining import Known, choose_mixture
+from skyfill.classify.class_mixture_fit import (
+    BACKGROUND,
+    expect_classes,
+    fit_class_mixture,
+    maximize_classes,
+    with_background,
+)
+from skyfill.classify.combining import WEIGHTS, Known, choose_mixture
 from skyfill.classify.members import pool_members
 from skyfill.network import Cells, MixtureNetwork, learn_mixture
-from skyfill.network.mixture.fit import Plan
+from skyfill.network.mixture.fit import Plan, maximize_mixture
 from skyfill.network.mixture.margin import Identity
 from skyfill.network.mixture.mixture import Mixture, expect_mixture, split
+from skyfill.network.moments import Moments
 
 PLAN = Plan(1, 5.0)
 SHARES = np.array([0.7, 0.3])
@@ -96,6 +100,40 @@ def test_components_learn_from_the_rows_of_their_class_alone():
         np.testing.assert_allclose(found.cross[c], expected.cross[0])
 
 
+def moments_of(groups, gaps):
+    """Moments of components with these complete rows and numbers of gaps."""
+    rows, p = [len(group) for group in groups], groups[0].shape[1]
+    total = np.array([group.sum(axis=0) for group in groups])
+    cross = np.array([group.T @ group for group in groups])
+    at = np.zeros((len(groups), p))
+    return Moments(sum(rows), at, np.array(rows, float), total, cross, np.array(gaps, float), 0.0)
+
+
+def test_a_class_off_the_locus_of_another_stays_there_in_a_column_that_few_of_it_have():
+    x = np.random.default_rng(0).normal(size=1030)
+    stars, quasars = (np.column_stack([x, x + off]) for off in (0.0, 3.0))
+    moments = moments_of([stars[:1000], quasars[1000:]], [[0, 0], [0, 24]])
+    plan = Plan(2, 5.0, pooling=(1.0, 3.0))
+    off = np.diff(maximize_classes(moments, np.arange(2), plan).means[1])
+    np.testing.assert_allclose(off, 3.0, atol=0.01)
+    # Regressions of all components in common, the constant included, make them half a star.
+    assert np.diff(maximize_mixture(moments, plan).means[1]) < 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_components_of_one_class_are_those_of_a_mixture_without_classes(seed):
+    rng = np.random.default_rng(seed)
+    groups = [rng.normal(rng.normal(size=3), 1.0, (n, 3)) for n in (40, 25, 90)]
+    moments = moments_of(groups, rng.integers(0, 20, (3, 3)))
+    plan = Plan(3, 5.0, pooling=(1.0, 3.0, 3.0))
+    found, other = (
+        maximize_classes(moments, np.zeros(3, int), plan),
+        maximize_mixture(moments, plan),
+    )
+    np.testing.assert_allclose(found.means, other.means, atol=1e-6)
+    np.testing.assert_allclose(found.covs, other.covs, atol=1e-6)
+
+
 def test_a_row_is_seen_alone_as_among_others_and_the_same_seed_sees_the_same():
     cells, y = two_kinds()
     how = {"shares": np.array([0.8, 0.2]), "plan": PLAN, "rows_per_component": 50.0, "seed": 1}
@@ -127,7 +165,7 @@ def test_it_is_taken_where_held_out_classes_are_predicted_clearly_better(helps):
     assert (mixture is not None) == helps
     assert len(parts) == (2 if helps else 1)
     if mixture is not None:
-        assert mixture.weight == 0.5
+        assert mixture.weight == max(WEIGHTS)  # trees that know nothing
         assert mixture.look(cells)[y == 1, 1].mean() > 2 * mixture.look(cells)[y == 0, 1].mean()
 
 

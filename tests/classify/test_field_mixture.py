@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 from skyfill.classify import CatalogClassifier
-from skyfill.classify.class_mixture import fit_class_mixture
+from skyfill.classify.class_mixture_fit import fit_class_mixture
 from skyfill.classify.combining import Known, choose_field_mixture, weigh
 from skyfill.classify.field_mixture import FieldRows, expect_field, fit_field_mixture, sample_field
 from skyfill.impute import NetworkImputer

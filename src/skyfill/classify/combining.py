@@ -20,14 +20,8 @@ from skyfill.classify.class_calibration import (
     is_clearly_better,
     no_calibration,
 )
-from skyfill.classify.class_mixture import (
-    ROWS_PER_COMPONENT,
-    WEIGHTS,
-    ClassMixture,
-    Part,
-    out_of_fold,
-    with_mixture,
-)
+from skyfill.classify.class_mixture import ClassMixture, Part, with_mixture
+from skyfill.classify.class_mixture_fit import out_of_fold
 from skyfill.classify.field_mixture import FieldRows
 from skyfill.classify.held_out import keep_held_out
 from skyfill.classify.members import pool_members
@@ -37,6 +31,11 @@ from skyfill.classify.training_set import Codes
 from skyfill.network import Cells
 
 Parts = list[Part]
+# Objects of a class for each of its components, tried in this order while held-out classes are
+# predicted better; the first is one component for each class.
+ROWS_PER_COMPONENT = (math.inf, 25.0)
+# Weights tried; the mixture is left out where no one predicts held-out classes clearly better.
+WEIGHTS = (0.2, 0.35, 0.5, 0.65)
 
 
 class Known(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.classify.class_mixture import fit_class_mixture
+from skyfill.classify.class_mixture_fit import fit_class_mixture
 from skyfill.classify.combining import Fitted, Known, Parts, choose_mixture, combine
 from skyfill.classify.field import with_field
 from skyfill.classify.field_gaps import with_gaps_of

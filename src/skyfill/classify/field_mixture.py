@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.classify.class_mixture import (
+from skyfill.classify.class_mixture import Array, ClassMixture
+from skyfill.classify.class_mixture_fit import (
     MOST_COMPONENTS,
     SHRINKAGE,
-    Array,
-    ClassMixture,
     expect_classes,
     side_by_side,
     start_classes,
