@@ -12,6 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from rivals import AbsentError
 from skyfill.classify import CatalogClassifier
 from skyfill.evaluate import FilledClassifier
+from skyfill.evaluate.methods import CLASSIFIERS
 from skyfill.impute import (
     ForestImputer,
     GaussianMixtureImputer,
@@ -172,6 +173,8 @@ class RefinedViews(CatalogClassifier):
 
 METHODS = {
     "skyfill": CatalogClassifier,
+    "skyquick": CLASSIFIERS["skyfill-quick"],
+    "skythorough": CLASSIFIERS["skyfill-thorough"],
     "skylimits": Limited,
     "skyrefined": RefinedViews,
     "skyforest": partial(CatalogClassifier, "forest"),
@@ -190,6 +193,8 @@ METHODS = {
 }
 TITLES = {
     "skyfill": "skyfill",
+    "skyquick": "skyfill --quick",
+    "skythorough": "skyfill --thorough",
     "skylimits": "skyfill, limits recognized",
     "skyrefined": "skyfill, gaps filled with forests",
     "skyforest": "skyfill, forest only",

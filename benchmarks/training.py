@@ -1,7 +1,7 @@
 """How long classifiers take to train: skyfill against boosters, all in one process.
 
     python benchmarks/training.py [--tables macho20,chandra,eros] [--repeats 1]
-        [--methods skyfill,boosting,lightgbm,xgboost,catboost]
+        [--methods skyfill,skyquick,skythorough,boosting,lightgbm,xgboost,catboost]
 
 Each method is fitted to the whole table, with its gaps, on all cores. Processor seconds count the
 work of all threads: they can be compared on a machine that has other work to do, seconds on the
@@ -63,7 +63,15 @@ def main():
     parser.add_argument(
         "--methods",
         type=words,
-        default=["skyfill", "boosting", "lightgbm", "xgboost", "catboost"],
+        default=[
+            "skyfill",
+            "skyquick",
+            "skythorough",
+            "boosting",
+            "lightgbm",
+            "xgboost",
+            "catboost",
+        ],  # fmt: skip
     )
     parser.add_argument("--repeats", type=int, default=1)
     options = parser.parse_args()

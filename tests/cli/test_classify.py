@@ -265,6 +265,42 @@ def test_gaps_unlike_those_of_the_training_set_are_averaged_by_default(folder, t
     assert "'few' is neither a number from 0 nor auto" in said.stderr
 
 
+def test_quick_is_small_and_what_is_given_counts_all_the_same(folder, tmp_path):
+    out = tmp_path / "quick.skyfill"
+    words = ("train", folder / "train.parquet", "--quick", "-o", out)
+    assert run(*words).exit_code == 0
+    assert [len(fit.weights) for fit in load_model(out).network.fits] == [6]
+    said = run(*words, "--label", "class", "--trees", 7, "--components", 2)
+    assert said.exit_code == 0, said.output
+    model = load_model(out)
+    assert [len(fit.weights) for fit in model.network.fits] == [2]
+    assert model.refinement is None
+    n_trees = [forest.n_trees for _, forest in model.scorer.forests]
+    assert n_trees == [7, 7]
+
+
+@pytest.mark.parametrize(("label", "n_fits"), [((), 16), (("--label", "class"), 8)])
+def test_thorough_averages_more_fits(folder, tmp_path, label, n_fits):
+    out, small = tmp_path / "thorough.skyfill", OPTIONS[:2] + OPTIONS[4:6]
+    small = (*small, *OPTIONS[6:8]) if label else small
+    said = run("train", folder / "train.parquet", *label, "--thorough", *small, "-o", out)
+    assert said.exit_code == 0, said.output
+    model = load_model(out)
+    assert len(model.network.fits) == n_fits
+    if label:
+        assert {forest.n_trees for _, forest in model.scorer.forests} == {500}
+
+
+@pytest.mark.parametrize(
+    "quick", [("--quick",), ("--quick", "--network", "bic"), ("--quick", "--method", "paper")]
+)
+def test_quick_goes_with_one_network(folder, tmp_path, quick):
+    words = ("--label", "class", "-o", tmp_path / "one.skyfill")
+    said = run("train", folder / "train.parquet", *quick, *words)
+    assert said.exit_code == 0, said.output
+    assert len(load_model(tmp_path / "one.skyfill").network.fits) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -272,6 +308,7 @@ def test_gaps_unlike_those_of_the_training_set_are_averaged_by_default(folder, t
         (("--label", "class", "--features", "V,id"), "'id' has the role identifier"),
         (("--label", "class", "--features", "V,class"), "'class' has the role label"),
         (("--trees", "5"), "needs --label COLUMN"),
+        (("--quick", "--thorough"), "leave out one of --quick and --thorough"),
         (("--field", "train.parquet"), "needs --label COLUMN"),
         (("--label", "class", "--prior", "LPV"), "write CLASS=NUMBER"),
         (("--label", "class", "--prior", "QSO=1,RRL=2"), "no class QSO and no share for LPV"),

@@ -122,7 +122,7 @@ def test_the_page_says_that_it_computes_without_forests(folder):
 
 def test_evaluate_knows_skyfill_with_and_without_forests():
     found = {name: make().refine for name, make in IMPUTERS.items() if name.startswith("skyfill")}
-    both = {"skyfill": "auto", "skyfill-refined": "auto"}
+    both = dict.fromkeys(("skyfill", "skyfill-refined", "skyfill-thorough"), "auto")
     assert found == both | {"skyfill-unrefined": None, "skyfill-quick": None}
 
 

@@ -63,9 +63,9 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
     "--methods",
     metavar="NAME,...",
     help="Methods to compare: mean, mixture, knn, missforest, paper, paper-bic, skyfill, "
-    "skyfill-quick, skyfill-refined, skyfill-unrefined (with and without forests that correct the "
-    "mixtures; with --label a forest on what they fill); with --label also nan-forest, "
-    "nan-boosting.",
+    "skyfill-quick, skyfill-thorough (as train --quick and --thorough), skyfill-refined, "
+    "skyfill-unrefined (with and without forests that correct the mixtures; with --label a forest "
+    "on what they fill); with --label also nan-forest, nan-boosting.",
 )
 @shared.choice(
     "--mask",

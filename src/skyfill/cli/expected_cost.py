@@ -38,6 +38,7 @@ FILLING = {
     "skyfill": 6.0,
     "skyfill-quick": 1.2,
     "skyfill-refined": 6.0,
+    "skyfill-thorough": 9.0,
     "skyfill-unrefined": 2.3,
 }
 CLASSIFYING = {
@@ -52,6 +53,7 @@ CLASSIFYING = {
     "skyfill": 7.7,
     "skyfill-quick": 2.0,
     "skyfill-refined": 6.6,
+    "skyfill-thorough": 12.0,
     "skyfill-unrefined": 2.9,
 }
 

@@ -11,6 +11,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_training, columns_for, mention_rules
+from skyfill.cli.effort import settle_effort, takes_effort
 from skyfill.cli.expected_cost import LARGE_STEPS, expect_train
 from skyfill.cli.field_shares import field_files, takes_field
 from skyfill.cli.terminal import beyond_line, cells_line, note, now_and_then, write_json
@@ -30,9 +31,6 @@ from skyfill.progress import watched
 if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.model import Model
-
-# Fits as in NetworkImputer and as in CatalogClassifier.
-FITS, CLASS_FITS = 8, 3
 
 
 @click.command(
@@ -69,6 +67,7 @@ FITS, CLASS_FITS = 8, 3
     "--label, else ignorable]",
 )
 @shared.uncertainties
+@takes_effort
 @click.option(
     "--fits",
     type=click.IntRange(min=1),
@@ -121,8 +120,8 @@ def command(context: click.Context, /, **options: Any) -> None:
 
     if not options["label"]:
         _refuse_class_options(options)
+    settle_effort(context, options)
     settle_network(context, options)
-    options["fits"] = options["fits"] or (CLASS_FITS if options["label"] else FITS)
     place, catalog = choose_place(options), options["catalog"]
     rules = shared.rules_of(options)
     source = None if place is Place.MEMORY else open_source(catalog)

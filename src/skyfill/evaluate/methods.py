@@ -93,8 +93,9 @@ def _filled(imputer: Factory) -> FilledClassifier:
     return FilledClassifier(imputer(), _forest())
 
 
-# A small mixture for a first look.
-_QUICK = partial(NetworkImputer, 6, n_fits=1, refine=None, tol=1e-3)
+# What `skyfill train` learns with --quick and with --thorough.
+_QUICK = partial(NetworkImputer, 6, n_fits=1, refine=None)
+_THOROUGH = partial(NetworkImputer, n_fits=16)
 # Name -> what makes a new imputer.
 IMPUTERS: dict[str, Factory] = {
     "mean": MeanImputer,
@@ -108,6 +109,7 @@ IMPUTERS: dict[str, Factory] = {
     "skyfill-unrefined": partial(NetworkImputer, refine=None),
     "skyfill-refined": NetworkImputer,
     "skyfill-quick": _QUICK,
+    "skyfill-thorough": _THOROUGH,
 }
 # Name -> what makes a new classifier: a forest on filled values, trees that handle gaps themselves,
 # the paper's pipeline and our own. The paper compares itself with "mixture" filled by draws.
@@ -123,8 +125,9 @@ CLASSIFIERS: dict[str, Factory] = {
     "paper": lambda: CatalogClassifier("paper", imputer=OneNetworkImputer()),
     "paper-bic": lambda: CatalogClassifier("paper", imputer=OneNetworkImputer("bic")),
     "skyfill": CatalogClassifier,
-    "skyfill-quick": lambda: CatalogClassifier(
-        "forest", imputer=_QUICK(gaps="informative"), n_trees=60
+    "skyfill-quick": lambda: CatalogClassifier("forest", imputer=_QUICK(gaps="auto"), n_trees=60),
+    "skyfill-thorough": lambda: CatalogClassifier(
+        imputer=NetworkImputer(n_fits=8, gaps="auto", refine=None), n_trees=500
     ),
 }
 
