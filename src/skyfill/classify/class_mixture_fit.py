@@ -154,7 +154,7 @@ def wanted(n_rows: int, rows_per_component: float) -> int:
 
     Examples
     --------
-    >>> wanted(45, math.inf), wanted(45, 12), wanted(4000, 12)
+    >>> wanted(45, np.inf), wanted(45, 12), wanted(4000, 12)
     (1, 3, 12)
     """
     return int(np.clip(n_rows // rows_per_component, 1, MOST_COMPONENTS))

@@ -30,6 +30,8 @@ SCALES = (0.4, 0.55, 0.7, 0.85, 1.0, 1.15)
 LEAST_DOUBT = 0.01
 # Standard deviations below this count as this.
 LEAST_SPREAD = 1e-6
+# Sums of squares that differ by less than this share are the same.
+TIE = 1e-9
 # Parts of the rows, each of which judges the choice of all others.
 PARTS = 4
 NONE = (0.0, 0.0, 1.0)
@@ -133,7 +135,8 @@ class Held(NamedTuple):
             size = float(step @ step)
             weight = float(np.clip(step @ error[among] / size, 0.0, 1.0)) if size > 0 else 0.0
             after = error[among] - weight * step
-            if after @ after < least:
+            # Where spreads are equal all doubts can do the same: rounding must not choose.
+            if after @ after < least * (1 - TIE):
                 least, pull = float(after @ after), (weight, doubt, 1.0)
         return pull
 
