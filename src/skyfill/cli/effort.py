@@ -10,7 +10,7 @@ from skyfill.cli import options as shared
 
 # Fits without labels, as in NetworkImputer, and with them, as in CatalogClassifier.
 FITS, THOROUGH_FITS, THOROUGH_TREES = (8, 3), (16, 8), 500
-# What `skyfill evaluate` calls skyfill-quick.
+# What `skyfill evaluate` calls skyfill-quick, but for the tolerance of EM.
 QUICK = {"components": "6", "fits": 1, "refine": "off", "method": "forest", "trees": 60}
 
 takes_effort = shared.stacked(
