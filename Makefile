@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 FROZEN := pyproject.toml
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test fuzz lint bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/skyfill demo
@@ -12,6 +12,17 @@ demo: $(VENV)/.demo
 # Three workers keep two cores busy: some tests wait for clusters, browsers or disks.
 test: lint
 	$(BIN)/python -m pytest -n 3 --dist worksteal
+
+# One round through all laws with fresh inputs; without SEED, round after round until one fails or
+# it is stopped.
+FUZZ = $(BIN)/python -m pytest tests -m hypothesis -n 2 --dist worksteal --hypothesis-profile fresh
+fuzz: $(VENV)/.dev
+ifdef SEED
+	$(FUZZ) --hypothesis-seed $(SEED)
+else
+	while seed=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' '); do \
+	  echo "make fuzz SEED=$$seed"; $(FUZZ) --hypothesis-seed $$seed || exit 1; done
+endif
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
