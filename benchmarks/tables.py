@@ -63,8 +63,7 @@ def make_file(path, n_rows):
 
 
 def bare(source, target):
-    file = pq.ParquetFile(source)
-    with pq.ParquetWriter(target, file.schema_arrow) as writer:
+    with pq.ParquetFile(source) as file, pq.ParquetWriter(target, file.schema_arrow) as writer:
         for batch in file.iter_batches(batch_size=BATCH_ROWS):
             writer.write_batch(batch)
 
@@ -72,7 +71,7 @@ def bare(source, target):
 def ours(source, target):
     scan = open_scan(source, batch_rows=BATCH_ROWS)
     schema = with_guessed_roles(Table(scan.schema.empty_table())).arrow.schema
-    with open_writer(target, schema) as writer:
+    with scan, open_writer(target, schema) as writer:
         for batch in scan.batches:
             writer.write(batch)
 
@@ -81,7 +80,7 @@ def ours_with_provenance(source, target):
     scan = open_scan(source, batch_rows=BATCH_ROWS)
     schema = with_guessed_roles(Table(scan.schema.empty_table())).arrow.schema
     provenance = Provenance("benchmarks/tables.py", inputs=[source])
-    with open_writer(target, schema, provenance=provenance) as writer:
+    with scan, open_writer(target, schema, provenance=provenance) as writer:
         for batch in scan.batches:
             writer.write(batch)
 

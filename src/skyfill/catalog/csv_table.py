@@ -6,9 +6,10 @@ astropy and TOPCAT also read the units. The types of a plain CSV file are found 
 
 import csv
 import io
+import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -19,7 +20,7 @@ import pyarrow.csv as pv
 
 from skyfill.catalog.column_info import Role
 from skyfill.catalog.ecsv_header import TextHeader, header_lines, read_header
-from skyfill.catalog.file_io import open_bytes, read_line
+from skyfill.catalog.file_io import check_growth, is_gzipped, open_bytes, open_native, read_line
 from skyfill.catalog.format_contract import BatchWriter, Scan, chosen, sliced
 from skyfill.catalog.roles import is_identifier_name
 from skyfill.catalog.schema import Schema
@@ -81,17 +82,18 @@ def _check_storable(column: pa.Field) -> None:
 
 def _inferred(path: Path, header: TextHeader, rules: Schema) -> tuple[pa.Field, ...]:
     words = [pa.field(name, pa.string()) for name in header.names]
-    rows = _rows(path, header, pv.ConvertOptions(column_types=words))
-    types = infer_types(rows, [allowed_kinds(name, rules) for name in header.names])
+    with closing(_rows(path, header, pv.ConvertOptions(column_types=words))) as rows:
+        types = infer_types(rows, [allowed_kinds(name, rules) for name in header.names])
     return tuple(pa.field(name, kind) for name, kind in zip(header.names, types, strict=True))
 
 
 def _batches(
     path: Path, header: TextHeader, schema: pa.Schema, batch_rows: int
-) -> Iterator[pa.RecordBatch]:
-    for batch in _rows(path, header, _conversion(header, schema)):
-        columns = [_gaps_of_text(column, header) for column in batch.columns]
-        yield from sliced(pa.RecordBatch.from_arrays(columns, schema=schema), batch_rows)
+) -> Generator[pa.RecordBatch]:
+    with closing(_rows(path, header, _conversion(header, schema))) as rows:
+        for batch in rows:
+            columns = [_gaps_of_text(column, header) for column in batch.columns]
+            yield from sliced(pa.RecordBatch.from_arrays(columns, schema=schema), batch_rows)
 
 
 def _conversion(header: TextHeader, schema: pa.Schema) -> pv.ConvertOptions:
@@ -113,7 +115,7 @@ def _gaps_of_text(column: pa.Array, header: TextHeader) -> pa.Array:
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
 
 
-def _rows(path: Path, header: TextHeader, convert: pv.ConvertOptions) -> Iterator[pa.RecordBatch]:
+def _rows(path: Path, header: TextHeader, convert: pv.ConvertOptions) -> Generator[pa.RecordBatch]:
     read = pv.ReadOptions(
         column_names=list(header.names), skip_rows=header.n_lines, block_size=_BLOCK_BYTES
     )
@@ -123,12 +125,16 @@ def _rows(path: Path, header: TextHeader, convert: pv.ConvertOptions) -> Iterato
         # In a table of one column an empty line is a gap.
         ignore_empty_lines=len(header.names) > 1,
     )
-    with open_bytes(path) as stream:
-        try:
-            yield from pv.open_csv(stream, read, parse, convert)
-        except pa.ArrowInvalid as error:
-            if "Empty CSV file" not in str(error):
-                raise _explained(path, header, error) from None
+    packed_bytes = os.path.getsize(path) if is_gzipped(path) else None
+    try:
+        # Without a name the reader is gone, and the file closed, as soon as the loop is left.
+        for k, batch in enumerate(pv.open_csv(open_native(path), read, parse, convert)):
+            if packed_bytes:
+                check_growth(packed_bytes, k * _BLOCK_BYTES)  # each block makes one batch
+            yield batch
+    except pa.ArrowInvalid as error:
+        if "Empty CSV file" not in str(error):
+            raise _explained(path, header, error) from None
 
 
 def _explained(path: Path, header: TextHeader, error: Exception) -> CatalogError:

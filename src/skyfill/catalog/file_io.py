@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+import pyarrow as pa
+
 from skyfill.errors import CatalogError
 from skyfill.limits import FREE_BYTES, check_limit, limit
 
@@ -46,16 +48,30 @@ class BoundedGzip(gzip.GzipFile):
         return self._bounded(super().read1(size))
 
     def _bounded(self, data: bytes) -> bytes:
-        place = self.tell()
-        if place > FREE_BYTES:
-            ratio, what = place // self._packed_bytes, "the file grows when it is unpacked: times"
-            check_limit("gzip-ratio", ratio, f"{what} {ratio}", CatalogError)
+        check_growth(self._packed_bytes, self.tell())
         return data
+
+
+def check_growth(packed_bytes: int, unpacked_bytes: int) -> None:
+    """Refuse a gzipped file that has become absurdly large."""
+    if unpacked_bytes > FREE_BYTES:
+        ratio, what = unpacked_bytes // packed_bytes, "the file grows when it is unpacked: times"
+        check_limit("gzip-ratio", ratio, f"{what} {ratio}", CatalogError)
 
 
 def open_bytes(path: Path) -> Any:
     """Open a file for reading; a gzipped file is decompressed on the fly, within bounds."""
     return BoundedGzip(path) if is_gzipped(path) else open(path, "rb")
+
+
+def open_native(path: Path) -> pa.NativeFile:
+    """Open a file for a reader of Arrow; a gzipped file is decompressed, without bounds.
+
+    Such a reader reads ahead in threads of its own. While Python ends they cannot enter a Python
+    file, and would abort the process (apache/arrow#34314).
+    """
+    file = pa.OSFile(os.fsencode(path))
+    return pa.CompressedInputStream(file, "gzip") if is_gzipped(path) else file
 
 
 def read_bytes(stream: IO[bytes], size: int) -> bytes:

@@ -1,7 +1,7 @@
 """Read FITS: the first table of the file, batch by batch."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -65,7 +65,7 @@ def _check_size(path: Path, table: FitsTable) -> None:
 
 def _batches(
     path: Path, table: FitsTable, kept: list[int], batch_rows: int
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch]:
     names = [table.columns[k].name for k in kept]
     with open_bytes(path) as stream:
         heap = _heap(stream, table) if any(table.columns[k].code in "PQ" for k in kept) else b""

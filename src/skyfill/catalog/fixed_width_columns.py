@@ -136,7 +136,8 @@ class Spool:
         """Return all batches; nothing can be written afterward."""
         self._sink.close()
         self._file.seek(0)
-        yield from pa.ipc.open_stream(self._file)
+        with pa.ipc.open_stream(self._file) as reader:
+            yield from reader
 
     def stored_columns(
         self, *, needs_null_value: bool, text_bytes: Callable[[Extent], int]

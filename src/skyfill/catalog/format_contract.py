@@ -1,6 +1,7 @@
 """What the module of a format provides: a scan to read, and a writer of batches."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,16 +18,29 @@ from skyfill.limits import check_limit
 class Scan:
     """A file opened for reading: its schema, and its rows in batches.
 
+    The file is open from the first batch to the last, or until the scan is closed: by `close`, or
+    at the end of a ``with`` block.
+
     Parameters
     ----------
     schema : pyarrow.Schema
         With the metadata of `ColumnInfo` and of the table.
-    batches : iterator of pyarrow.RecordBatch
+    batches : generator of pyarrow.RecordBatch
         To be read once.
     """
 
     schema: pa.Schema
-    batches: Iterator[pa.RecordBatch]
+    batches: Generator[pa.RecordBatch]
+
+    def close(self) -> None:
+        """Close the file, whether or not all batches have been read."""
+        self.batches.close()
+
+    def __enter__(self) -> "Scan":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 @dataclass(frozen=True)
@@ -61,21 +75,22 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:
     return list(columns)
 
 
-def sliced(batch: pa.RecordBatch, batch_rows: int) -> Iterator[pa.RecordBatch]:
+def sliced(batch: pa.RecordBatch, batch_rows: int) -> Generator[pa.RecordBatch]:
     """Split a batch into parts of at most `batch_rows` rows."""
     for start in range(0, batch.num_rows, batch_rows):
         yield batch.slice(start, batch_rows)
 
 
 def _plain_batches(
-    path: Path, kind: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    while True:
-        # Only errors of the reader are due to the file, not those of the caller between batches.
-        with reading(path, kind):
-            batch = next(batches, None)
-            if batch is None:
-                return
-            columns = [normalized(column) for column in batch.columns]
-            plain = pa.RecordBatch.from_arrays(columns, schema=schema)
-        yield plain
+    path: Path, kind: str, batches: Generator[pa.RecordBatch], schema: pa.Schema
+) -> Generator[pa.RecordBatch]:
+    with closing(batches):
+        while True:
+            # Only errors of the reader are due to the file, not those of the caller in between.
+            with reading(path, kind):
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                columns = [normalized(column) for column in batch.columns]
+                plain = pa.RecordBatch.from_arrays(columns, schema=schema)
+            yield plain

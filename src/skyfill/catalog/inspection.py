@@ -55,22 +55,22 @@ def inspect_file(path: str | Path, schema: Schema | None = None) -> Inspection:
     'columns.J.sentinels = [99.999]'
     """
     rules = schema or Schema()
-    scan = open_scan(path, rules=rules)
-    empty = Table(scan.schema.empty_table())
-    rules.check(empty.names)
-    table = rules.apply(empty)
-    summaries = {name: ColumnSummary() for name in table.names}
-    pairs, bare = _with_errors(table), Counter[str]()
-    samples = {name: ValueSample() for name in _bright_columns(table)}
-    for batch in scan.batches:
-        part = rules.apply(Table(pa.Table.from_batches([batch])))
-        for name, error in pairs.items():
-            values, errors = part.column(name), part.column(error)
-            bare[name] += pc.sum(pc.and_(values.is_valid(), errors.is_null())).as_py() or 0
-        for name, sample in samples.items():
-            sample.add(part.numbers(name)[:, 0])
-        for name in part.names:
-            summaries[name] += summarize_column(part.column(name).combine_chunks())
+    with open_scan(path, rules=rules) as scan:
+        empty = Table(scan.schema.empty_table())
+        rules.check(empty.names)
+        table = rules.apply(empty)
+        summaries = {name: ColumnSummary() for name in table.names}
+        pairs, bare = _with_errors(table), Counter[str]()
+        samples = {name: ValueSample() for name in _bright_columns(table)}
+        for batch in scan.batches:
+            part = rules.apply(Table(pa.Table.from_batches([batch])))
+            for name, error in pairs.items():
+                values, errors = part.column(name), part.column(error)
+                bare[name] += pc.sum(pc.and_(values.is_valid(), errors.is_null())).as_py() or 0
+            for name, sample in samples.items():
+                sample.add(part.numbers(name)[:, 0])
+            for name in part.names:
+                summaries[name] += summarize_column(part.column(name).combine_chunks())
     used = {n: bare[n] for n, e in pairs.items() if summaries[e].n_null < summaries[e].n_rows}
     found = _report(str(path), table, summaries, used)
     columns = (replace(c, values=samples[c.name].values) if c.name in samples else c

@@ -1,6 +1,6 @@
 """Parquet: the format for computing; only the columns and row groups needed are read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -22,15 +22,24 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
     """Open a Parquet file; only the pages of `columns` are read."""
     import pyarrow.parquet as pq
 
-    # By default, pyarrow keeps everything it has read until the file is closed.
-    file = pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
-    schema, masks = _from_astropy(file.schema_arrow)
+    with pq.ParquetFile(path) as file:
+        metadata = file.metadata
+        schema, masks = _from_astropy(file.schema_arrow)
     names = chosen([name for name in schema.names if name not in masks.values()], columns)
     fields = [schema.field(name) for name in names]
     read = names + [masks[name] for name in names if name in masks]
-    batches = file.iter_batches(batch_size=batch_rows, columns=read)
     schema = pa.schema(fields, metadata=schema.metadata)
-    return Scan(schema, _masked(file, batches, schema, masks))
+
+    def batches() -> Generator[pa.RecordBatch]:
+        # By default, pyarrow keeps everything it has read until the file is closed.
+        how: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BUFFER_BYTES}
+        with pq.ParquetFile(path, metadata=metadata, **how) as file:
+            for batch in file.iter_batches(batch_size=batch_rows, columns=read):
+                # In order, with nulls where a mask of astropy is set.
+                columns = [_column(batch, name, masks.get(name)) for name in names]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return Scan(schema, batches())
 
 
 @contextmanager
@@ -40,16 +49,6 @@ def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[Batch
 
     with pq.ParquetWriter(stream, schema) as file:
         yield BatchWriter(file.write_batch)
-
-
-def _masked(
-    file: Any, batches: Any, schema: pa.Schema, masks: dict[str, str]
-) -> Iterator[pa.RecordBatch]:
-    """Put the columns in order, with nulls where a mask of astropy is set."""
-    with file:
-        for batch in batches:
-            columns = [_column(batch, name, masks.get(name)) for name in schema.names]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _column(batch: pa.RecordBatch, name: str, mask: str | None) -> pa.Array:

@@ -1,7 +1,7 @@
 """Read and write tables of any format, recognized by content or by extension."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -80,8 +80,8 @@ def read_table(
     """
     rules = Schema() if schema is None else as_schema(schema)
     used = Schema.from_options(roles=[f"{name}={Role.IDENTIFIER}" for name in identifiers])
-    scan = open_scan(path, columns=columns, batch_rows=_TABLE_ROWS, rules=used + rules)
-    table = Table(pa.Table.from_batches(scan.batches, schema=scan.schema))
+    with open_scan(path, columns=columns, batch_rows=_TABLE_ROWS, rules=used + rules) as scan:
+        table = Table(pa.Table.from_batches(scan.batches, schema=scan.schema))
     if columns is None:
         rules.check(table.names)
     return rules.apply(table)
@@ -93,11 +93,12 @@ def read_batches(
     columns: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
     rules: Schema | None = None,
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch]:
     """Read a table batch by batch; the size of a batch bounds the memory.
 
     The schema of every batch carries the metadata of the whole table. VOTables of other programs
     and text separated by blanks are read whole first, because astropy cannot read them in parts.
+    Whoever stops before the last batch closes the generator, or uses `open_scan`.
 
     Examples
     --------
@@ -118,6 +119,8 @@ def open_scan(
     rules: Schema | None = None,
 ) -> Scan:
     """Open a table to read it once, in batches; their schema is known before the first.
+
+    The file is open while batches are read: until the last, or the end of a ``with`` block.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from skyfill.cli.survey_options import named_values
 from skyfill.cli.terminal import GUESSED, echo, mention, note, write_json
 
 if TYPE_CHECKING:
-    from skyfill.catalog import Table
+    from skyfill.catalog import Scan, Table
     from skyfill.report.candidates import Candidates, Selection
     from skyfill.report.published_lists import ListReport, Search
     from skyfill.report.purity import ExpectedList
@@ -110,19 +110,22 @@ def _refuse_both(context: click.Context, given: Mapping[str, Any]) -> None:
 
 def _gather(given: dict[str, Any]) -> tuple[Selection, list[Search], ExpectedList]:
     """Read the results in bounded memory; with --purity twice, as the threshold comes first."""
-    empty, batches = _scan(given)
+    from skyfill.catalog import Table
+
+    scan = _scan(given)
+    empty = Table(scan.schema.empty_table())
     selection = _selection(empty, given)
     searches = _searches(empty, given)
     _check_names(empty, searches, given)
     expectation = Expectation(given, partial(_search, empty, given))
     if given["purity"]:
-        for table in batches:
+        for table in _tables(scan):
             expectation.add(table)
         given["least"] = expectation.found().threshold_for(given["purity"])
-        selection, (_, batches) = _selection(empty, given), _scan(given)
+        selection, scan = _selection(empty, given), _scan(given)
     collectors: list[Any] = [selection, *searches]
     collectors += [] if given["purity"] else [expectation]
-    for table in batches:
+    for table in _tables(scan):
         for collector in collectors:
             collector.add(table)
     return selection, searches, expectation.found()
@@ -136,17 +139,21 @@ def _selection(empty: Table, given: Mapping[str, Any]) -> Selection:
     return selection
 
 
-def _scan(given: Mapping[str, Any]) -> tuple[Table, Iterator[Table]]:
-    """Open the results: a table without rows, and those of all batches."""
-    import pyarrow as pa
-
-    from skyfill.catalog import Schema, Table, open_scan
+def _scan(given: Mapping[str, Any]) -> Scan:
+    from skyfill.catalog import Schema, open_scan
 
     used = Schema.from_options(roles=[f"{name}=identifier" for name in _used(given)])
-    scan = open_scan(given["results"], rules=used)
-    return Table(scan.schema.empty_table()), (
-        Table(pa.Table.from_batches([batch])) for batch in scan.batches
-    )
+    return open_scan(given["results"], rules=used)
+
+
+def _tables(scan: Scan) -> Iterator[Table]:
+    import pyarrow as pa
+
+    from skyfill.catalog import Table
+
+    with scan:
+        for batch in scan.batches:
+            yield Table(pa.Table.from_batches([batch]))
 
 
 def _check_names(results: Table, searches: Sequence[Search], given: Mapping[str, Any]) -> None:

@@ -237,18 +237,19 @@ def _contents(path: Path, layout: Layout, *, keep: bool) -> _Contents | None:
     kept: list[pa.Array] = []
     n_rows, n_runs, last = 0, 0, None
     columns = [name, *([band] if band else [])]
-    for batch in read_batches(path, columns=columns, rules=_text_rules(layout)):
-        ids = leaf(batch, name)
-        refuse_nulls(ids, name, "identifier", n_before=n_rows)
-        if band:
-            bands |= dict.fromkeys(distinct(leaf(batch, band), band))
-        runs = ids.take(pa.array(run_starts(ids)))
-        runs = runs[1:] if last is not None and runs[0].equals(last) else runs
-        if not keep and not _ascends(runs, last):
-            return None
-        kept += [runs] if keep else []
-        n_rows, n_runs = n_rows + len(ids), n_runs + len(runs)
-        last = ids[-1]
+    with closing(read_batches(path, columns=columns, rules=_text_rules(layout))) as batches:
+        for batch in batches:
+            ids = leaf(batch, name)
+            refuse_nulls(ids, name, "identifier", n_before=n_rows)
+            if band:
+                bands |= dict.fromkeys(distinct(leaf(batch, band), band))
+            runs = ids.take(pa.array(run_starts(ids)))
+            runs = runs[1:] if last is not None and runs[0].equals(last) else runs
+            if not keep and not _ascends(runs, last):
+                return None
+            kept += [runs] if keep else []
+            n_rows, n_runs = n_rows + len(ids), n_runs + len(runs)
+            last = ids[-1]
     n_objects = len(pc.unique(pa.chunked_array(kept))) if kept else n_runs
     return _Contents(n_rows, n_objects, tuple(bands), n_objects == n_runs)
 

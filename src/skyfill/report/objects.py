@@ -76,11 +76,12 @@ def read_results(
 
     `prepare` is applied to every batch; `position` names columns that would not be found.
     """
-    scan = open_scan(path)
-    empty = prepare(Table(scan.schema.empty_table()))
-    absent_features(features, empty.names, path)
-    tables = (prepare(Table(pa.Table.from_batches([batch]))) for batch in scan.batches)
-    return replace(gather_results(tables, features, max_objects, empty=empty), position=position)
+    with open_scan(path) as scan:
+        empty = prepare(Table(scan.schema.empty_table()))
+        absent_features(features, empty.names, path)
+        tables = (prepare(Table(pa.Table.from_batches([batch]))) for batch in scan.batches)
+        found = gather_results(tables, features, max_objects, empty=empty)
+    return replace(found, position=position)
 
 
 def gather_results(

@@ -124,9 +124,8 @@ def publish(
                 os.fsync(words.fileno())
 
         # The table gets its name only when the ReadMe is on disk, and the ReadMe right after.
-        with open_writer(
-            target, schema, provenance=provenance, once_complete=write_readme
-        ) as writer:
+        how: dict[str, Any] = {"provenance": provenance, "once_complete": write_readme}
+        with scan, open_writer(target, schema, **how) as writer:
             for batch in scan.batches:
                 for part in rules.apply(Table(pa.Table.from_batches([batch]))).arrow.to_batches():
                     tally.add(part)

@@ -67,8 +67,7 @@ def _as_sendable(path: Path) -> tuple[Path, str]:
     if kind is not None and path.suffix != ".gz":
         return path, kind
     beside = path.with_name(path.name.split(".")[0] + ".samp.fits")
-    scan = open_scan(path)
-    with open_writer(beside, scan.schema) as writer:
+    with open_scan(path) as scan, open_writer(beside, scan.schema) as writer:
         for batch in scan.batches:
             writer.write(batch)
     return beside, _FITS

@@ -228,7 +228,8 @@ def read_first_row(file: str, schema: pa.Schema, columns: list[str]) -> Table:
     """Read the first row of a file."""
     import pyarrow.parquet as pq
 
-    rows = next(pq.ParquetFile(file).iter_batches(1, columns=columns))
+    with pq.ParquetFile(file) as opened:
+        rows = next(opened.iter_batches(1, columns=columns))
     fields = pa.schema([schema.field(name) for name in columns])
     plain = pa.Table.from_batches([rows]).select(columns).replace_schema_metadata()
     return Table(plain.cast(fields))

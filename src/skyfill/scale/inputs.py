@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -89,7 +90,8 @@ class Source:
             for part in _spread(
                 list(_cut(file, BATCH_ROWS, self.rules)), n_places // min(len(self.files), 4)
             ):
-                _, first = next(part.tables(columns), (0, tables[0]))
+                with closing(part.tables(columns)) as batches:
+                    _, first = next(batches, (0, tables[0]))
                 tables.append(Table(first.arrow.slice(0, rows)))
         return Table(pa.concat_tables([table.arrow for table in tables]))
 
@@ -195,20 +197,22 @@ class Part:
     rows: int | None = None
     rules: Schema | None = None
 
-    def tables(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Table]]:
+    def tables(self, columns: Sequence[str] | None = None) -> Generator[tuple[int, Table]]:
         """Read the rows in the batches of the whole file; without rows there is no batch."""
         scan = open_scan(self.path, columns=columns, batch_rows=BATCH_ROWS, rules=self.rules)
         if self.rows is not None:
             own = Scan(scan.schema, _batches(self, scan.schema))
             scan = plain_scan(Path(self.path), _KIND, own)
-        for place, batch in enumerate(scan.batches, self.start // BATCH_ROWS):
-            yield place, Table(pa.Table.from_batches([batch]))
+        with scan:
+            for place, batch in enumerate(scan.batches, self.start // BATCH_ROWS):
+                yield place, Table(pa.Table.from_batches([batch]))
 
 
 def read_in_batches(file: Path, rules: Schema | None = None) -> Iterator[Batch]:
     """Read a file from beginning to end."""
-    for place, rows in enumerate(open_scan(file, batch_rows=BATCH_ROWS, rules=rules).batches):
-        yield Batch(place, rows)
+    with open_scan(file, batch_rows=BATCH_ROWS, rules=rules) as scan:
+        for place, rows in enumerate(scan.batches):
+            yield Batch(place, rows)
 
 
 def plan_parts(
@@ -273,7 +277,7 @@ def _sizes(file: Any) -> list[int]:
     return [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
 
 
-def _batches(part: Part, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _batches(part: Part, schema: pa.Schema) -> Generator[pa.RecordBatch]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(part.path, pre_buffer=False) as file:

@@ -92,8 +92,9 @@ class FileOutput:
         if self._joined is None:
             with open_writer(self.path, self._schema) as writer:
                 for part in self._parts:
-                    for batch in open_scan(part).batches:
-                        writer.write(batch)
+                    with open_scan(part) as scan:
+                        for batch in scan.batches:
+                            writer.write(batch)
             return
         self._joined.close(self._schema)
         output = self.path.resolve()

@@ -123,8 +123,9 @@ def _numbers(
     empty = rules.apply(Table(scan.schema.empty_table())).select(names)
 
     def blocks() -> Iterator[Array]:
-        for batch in scan.batches:
-            yield rules.apply(Table(pa.Table.from_batches([batch]))).numbers(*names)
+        with scan:
+            for batch in scan.batches:
+                yield rules.apply(Table(pa.Table.from_batches([batch]))).numbers(*names)
 
     return empty.arrow.schema, blocks()
 

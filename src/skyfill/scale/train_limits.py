@@ -64,7 +64,8 @@ def train_with_limits(
     columns = with_companions(rules.apply(Table(open_scan(catalog).schema.empty_table())), names)
     if len(columns) == len(names):
         return None
-    n_rows = sum(batch.num_rows for batch in open_scan(catalog, batch_rows=BLOCK_ROWS).batches)
+    with open_scan(catalog, batch_rows=BLOCK_ROWS) as scan:
+        n_rows = sum(batch.num_rows for batch in scan.batches)
     sample = _sample(catalog, columns, rules, n_rows=n_rows, rows=rows, seed=options.get("rng", 0))
     wishes = {key: options[key] for key in ("limits", "errors") if key in options}
     if not untrained(sample, names, **wishes).detections:
@@ -113,8 +114,9 @@ def _sample(
 
 
 def _tables(catalog: str | Path, rules: Schema) -> Iterator[Table]:
-    for batch in open_scan(catalog, batch_rows=BLOCK_ROWS).batches:
-        yield rules.apply(Table(pa.Table.from_batches([batch])))
+    with open_scan(catalog, batch_rows=BLOCK_ROWS) as scan:
+        for batch in scan.batches:
+            yield rules.apply(Table(pa.Table.from_batches([batch])))
 
 
 def expect_file(bare: Model, catalog: str | Path, rules: Schema, mixture: Mixture) -> Moments:
