@@ -130,11 +130,19 @@ def _start(n_workers: int) -> Iterator[Any]:
     options: dict[str, Any] = {"threads_per_worker": 1, "env": env}
     # Without a host Dask would show its dashboard to the whole network.
     options |= {"host": HOST, "dashboard_address": f"{HOST}:0"}
+    from skyfill.scale.quiet_close import QuietClose, quiet
+
+    options["plugins"] = (QuietClose(),)
     with (
         distributed.LocalCluster(n_workers, processes=True, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
-        yield client
+        try:
+            yield client
+        finally:
+            with quiet():
+                client.close()
+                cluster.close()
 
 
 def _connect(address: str) -> Any:
