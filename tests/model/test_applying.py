@@ -42,8 +42,8 @@ def test_filling_a_filled_table_changes_nothing(star_model, prefix):
     again = fill_table(star_model, done, how)
     assert again.arrow.equals(done.arrow)
     more = fill_table(star_model, done, Filling(quantiles=(0.84,), prefix=prefix))
-    assert more.select(done.names).arrow.equals(done.arrow)
-    assert more.column(f"{prefix}I_q84").null_count == 50
+    assert more.numbers("I").tolist() == done.numbers("I").tolist()
+    assert more.column(f"{prefix}I_q84").null_count == done.column(f"{prefix}I_q16").null_count
 
 
 @pytest.mark.parametrize("name", ["I_sd", "i_SD", "V_gap", "I_q16", "V_draw1"])

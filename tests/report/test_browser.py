@@ -8,10 +8,10 @@ import pytest
 
 from skyfill.evaluate import ClassComparison, OutOfFold, compare_imputers
 from skyfill.impute import GaussianMixtureImputer, MeanImputer
+from skyfill.model import cells_of
 from skyfill.network import Cells
 from skyfill.network.summary import summarize_network
 from skyfill.report import Report, read_evaluations, read_results, write_page
-from skyfill.report.gaps import known_cells
 
 from .conftest import CLASSES, GROUPS, HOSTILE, PATIENCE
 from .test_page import random_model
@@ -337,7 +337,7 @@ def test_the_table_is_filtered_and_paged(open_page, results):
 
 
 def check_panel(page, model, results, row):
-    cells = known_cells(model, results).take([row])
+    cells = cells_of(model, results)[0].take([row])
     X, limited, post = cells.values, cells.is_limited, model.network.posterior(cells)
     for j, name in enumerate(model.names):
         cell = page.locator(f"#panel-values tr[data-feature='{name}']")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from skyfill.catalog import ColumnInfo, Role, Table
-from skyfill.model import Feature, fill_table
+from skyfill.model import Feature, cells_of, fill_table
 from skyfill.report import count_gaps
-from skyfill.report.gaps import REASONS, known_cells, limit_values, reason_codes, seen_values
+from skyfill.report.gaps import REASONS, limit_values, reason_codes, seen_values
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_limits_are_those_of_undetected_cells_in_the_units_of_the_model(table):
 
 
 def test_a_filled_table_says_of_its_features_what_it_said_before(model, results):
-    before, after = (known_cells(model, t) for t in (results, fill_table(model, results)))
+    before, after = (cells_of(model, t)[0] for t in (results, fill_table(model, results)))
     for name in ("values", "lower", "errors"):
         np.testing.assert_array_equal(getattr(before, name), getattr(after, name))
     lost = np.isnan(results.numbers("J")[:, 0])

@@ -124,6 +124,17 @@ def test_a_filled_hats_catalog_holds_the_rows_of_one_machine(model, model_path, 
     assert [p.name for p in tmp_path.iterdir()] == ["filled"]
 
 
+def test_a_filled_hats_catalog_is_filled_again_from_what_was_measured(
+    model, model_path, catalog, tmp_path
+):
+    fill(model_path, catalog, tmp_path / "once", Filling((0.16,)))
+    fill(model_path, tmp_path / "once", tmp_path / "twice", Filling((0.84,)))
+    expected = fill_table(model, make_table(), Filling((0.84,)))
+    found = read_hats_table(tmp_path / "twice")
+    assert set(found.names) == set(expected.names)
+    assert by_id(found).select(expected.names).equals(expected.arrow.combine_chunks())
+
+
 @dataclass(frozen=True)
 class KillOnce:
     """Fill, but kill the process that works on the partition with a given value: once."""

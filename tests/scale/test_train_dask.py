@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from skyfill.catalog import Schema, Table, read_table, write_table
 from skyfill.cli import main
-from skyfill.model import load_model
+from skyfill.model import fill_table, load_model, train
 from skyfill.network.mixture.fit import Plan, climb_mixture
 from skyfill.network.mixture.mixture import expect_parts, split
 from skyfill.scale import Steps
@@ -24,6 +24,7 @@ from skyfill.scale.train_dask import (
     train_on_dask,
 )
 from skyfill.threads import map_threads
+from tests.model.test_cells import survey
 from tests.stars import make_table
 
 pytest.importorskip("distributed", reason="needs Dask: pip install skyfill[dask]")
@@ -40,6 +41,20 @@ def files(tmp_path):
 
 def _process():
     return {"pid": os.getpid()}
+
+
+def test_filled_files_teach_a_cluster_what_they_taught_before(tmp_path):
+    table, options = survey(900)[0], {"n_components": 1, "n_fits": 1, "errors": "on"}
+    model = train(table, ["V", "K"], **options)[0]
+    found = []
+    for name, each in (("before", table), ("after", fill_table(model, table))):
+        (tmp_path / name).mkdir()
+        for i in range(3):
+            part = Table(each.arrow.slice(300 * i, 300))
+            write_table(part, tmp_path / name / f"{i}.parquet")
+        how = {**options, "sample_rows": 400, "scheduler": "local"}
+        found.append(train_on_dask([tmp_path / name], ["V", "K"], **how).model.identifier)
+    assert found[0] == found[1]
 
 
 def whole(model, files):

@@ -201,10 +201,11 @@ def columns_for(table: Table, names: Sequence[str]) -> list[str]:
     """Name features and the columns that say more of them, by role or by name."""
     from skyfill.catalog import with_guessed_roles
     from skyfill.catalog.limit_rules import flag_column
+    from skyfill.model.measured import reason_columns
 
     known = with_guessed_roles(table)
-    flags = {flag_column(table, name) for name in names}
-    return [n for n in known.names if n in names or known.info(n).of in names or n in flags]
+    more = {*names, *(flag_column(table, name) for name in names), *reason_columns(table, names)}
+    return [n for n in known.names if n in more or known.info(n).of in names]
 
 
 def _mention_units(model: Model, table: Table) -> None:

@@ -101,9 +101,10 @@ def command(**options: Any) -> None:
     """
     from skyfill.catalog import read_table
     from skyfill.classify.training_set import check_class_features
+    from skyfill.model import before_filling
 
     rules = shared.rules_of(options)
-    table = read_table(options["catalog"], schema=rules)
+    table = before_filling(read_table(options["catalog"], schema=rules))
     mention_rules(rules, table.names)
     if not len(table):
         raise CatalogError(f"{options['catalog']}: has no rows, so there is nothing to compare")

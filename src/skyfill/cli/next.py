@@ -70,8 +70,8 @@ def command(context: click.Context, /, **given: Any) -> None:
     check_use(model, every)
     weights = _weights(every, given)
     table = _sampled(every if weights is None else Taken(every.arrow.take(weights.best)), given)
-    absent = absent_features(model.features, table.names, given["objects"])
-    cells = cells_of(model, table)[0]
+    absent_features(model.features, table.names, given["objects"])
+    cells, _, absent = cells_of(model, table)
     scorer = scorer_of(model).without([model.names.index(name) for name in absent])
     blocks = _blocks(model.names, table, given)
     if given["output"]:

@@ -115,6 +115,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     """
     from skyfill.catalog import Provenance, read_table
     from skyfill.cli.train_large import Place, choose_place, learn_large
+    from skyfill.model import before_filling
     from skyfill.model.description import describe_beyond, describe_refined
     from skyfill.scale import open_source
 
@@ -126,12 +127,13 @@ def command(context: click.Context, /, **options: Any) -> None:
     rules = shared.rules_of(options)
     source = None if place is Place.MEMORY else open_source(catalog)
     table = rules.apply(source.table()) if source else read_table(catalog, schema=rules)
+    table = before_filling(table)
     mention_rules(rules, table.names)
     names = choose_features(table, options, "features")
     if options["label"] and not source:
         table = with_labels(table, options, least=1)
     sample = rules.apply(source.sample(columns_for(source.table(), names))) if source else table
-    check_training(sample, names, rules)
+    check_training(before_filling(sample), names, rules)
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
     inputs = [*inputs, *field_files(options["field"])]
     made = json.loads(Provenance(shared.as_typed(context), inputs, seed=seed).to_json())

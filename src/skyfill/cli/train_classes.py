@@ -72,7 +72,7 @@ def learn_classes(table: Table, names: Sequence[str], options: dict[str, Any]) -
 def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Learned:
     """Grow trees on the labelled rows of a catalogue whose features were learned from all rows."""
     from skyfill.catalog import Role, with_guessed_roles
-    from skyfill.model import add_classes
+    from skyfill.model import add_classes, before_filling
     from skyfill.scale.labelled_rows import labelled_rows
 
     empty, label, model = source.table(), options["label"], found.model
@@ -80,7 +80,8 @@ def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Lea
     more += [options["group"]] if options["group"] else []
     columns = [*columns_for(empty, model.names), *more]
     how = {"rules": options["rules"], "rng": options["seed"]}
-    table = with_labels(labelled_rows(source, columns, label, **how), options, least=1)
+    table = before_filling(labelled_rows(source, columns, label, **how))
+    table = with_labels(table, options, least=1)
     check_repeats(table, model.names, options["group"])
     check_leaks(table, model.names, label)
     tree = _tree(table, options)

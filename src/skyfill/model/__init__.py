@@ -6,6 +6,7 @@ from skyfill.model.class_training import add_classes, train_classifier
 from skyfill.model.description import describe_model
 from skyfill.model.files import load_model, save_model
 from skyfill.model.filling import Filling, fill_table
+from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Detection, Feature, Model, absent_features
 from skyfill.model.training import Refined, refine, train
 from skyfill.model.weighing import classify_associations, fill_associations
@@ -22,6 +23,7 @@ __all__ = [
     "Scoring",
     "absent_features",
     "add_classes",
+    "before_filling",
     "cells_of",
     "classify_associations",
     "classify_table",

@@ -13,6 +13,7 @@ from skyfill.catalog import Table
 from skyfill.classify.repeats import find_groups
 from skyfill.classify.training_set import check_class_features, label_texts
 from skyfill.model.cells import cells_of
+from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Model
 from skyfill.model.recognition import known_rows
 from skyfill.model.training import untrained
@@ -78,6 +79,7 @@ def train_classifier(
 
     from skyfill.classify import CatalogClassifier
 
+    table = before_filling(table)
     check_class_features(table, names, label, force)
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
     bare = replace(untrained(table, names, **how), provenance=provenance or {})
@@ -118,6 +120,7 @@ def add_classes(
     from skyfill.classify import CatalogClassifier
     from skyfill.impute.known_network import KnownNetwork
 
+    table = before_filling(table)
     check_class_features(table, model.names, label, force)
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
     fitted.set_params(imputer=KnownNetwork(model.network, plan))

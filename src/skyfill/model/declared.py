@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from skyfill.catalog import Role, Schema, Table
+from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Model
 
 # A model converts by itself, and leaves the table in its own units.
@@ -39,10 +40,12 @@ def declared_for(table: Table, names: Sequence[str], rules: Schema) -> Schema:
 
 
 def prepared(model: Model, table: Table) -> Table:
-    """Apply what was declared in training, as far as the table itself does not say otherwise.
+    """Return a table as a model sees it: filled cells are gaps, and declared rules hold.
 
-    It makes no difference whether a table was prepared before.
+    What was declared in training holds as far as the table itself does not say otherwise. It makes
+    no difference whether a table was prepared before.
     """
+    table = before_filling(table, model.names)
     return model.declared.apply(table, keep=True) if model.declared.rules else table
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import NamedTuple
@@ -72,16 +72,17 @@ def fill_table(model: Model, table: Table, how: Filling | None = None) -> Table:
         For each feature ``<name>_sd`` (null where seen) and the reason ``filled`` in
         ``<name>_gap``; ``<name>_q16`` and the like, ``<name>_draw1`` and the like on request, and
         ``<name>_denoised`` with ``<name>_denoised_sd`` for features whose errors the model uses.
-        A column of the table that has one of these names is refused; one that an earlier run
-        wrote keeps what it says about cells that were filled then.
+        A column of the table that has one of these names is refused, unless an earlier run wrote
+        it: what that run filled are gaps, which are filled again from what was measured.
     """
     how = how or Filling()
     if how.denoise:
         _check_errors(model)
-    table = prepared(model, table)
-    marks, infos = _find_marks(model, table, how.prefix), _infos(model, table, how)
+    given, table = table, prepared(model, table)
+    filled = {given.info(n).of for n in given.names if results.is_filled_part(given, n)}
+    marks, infos = _find_marks(model, table, how.prefix, filled), _infos(model, table, how)
     _check_filled(model, table, marks, infos)
-    cells, factors, _ = cells_of(model, table)
+    cells, factors, absent = cells_of(model, table)
     lost, noisy = np.isnan(cells.values), cells.is_noisy
     post = model.filler.posterior(cells, denoise=how.denoise)
     values = [post.sd]
@@ -95,8 +96,10 @@ def fill_table(model: Model, table: Table, how: Filling | None = None) -> Table:
         beside = [(each, lost) for each in values] + [(each, noisy) for each in post[:2]]
         for (column, info), (each, shown) in zip(infos[name].items(), beside, strict=False):
             table = _with_part(table, column, each[:, j] / factors[j], shown[:, j], info)
-        table = _with_filled(table, name, lost[:, j], marks[name])
-    return table
+        info = results.gap_info(name, is_absent=name in absent)
+        table = _with_filled(table, name, lost[:, j], marks[name], info)
+    order = dict.fromkeys([*given.names, *table.names])
+    return table.select(name for name in order if name in table.names)
 
 
 def _infos(model: Model, table: Table, how: Filling) -> dict[str, dict[str, ColumnInfo]]:
@@ -122,10 +125,11 @@ class Marks(NamedTuple):
     before: str | None
 
 
-def _find_marks(model: Model, table: Table, prefix: str) -> dict[str, Marks]:
-    """Name the marks of each feature; reasons that an earlier run wrote are not kept again."""
+def _find_marks(
+    model: Model, table: Table, prefix: str, filled: Collection[str | None]
+) -> dict[str, Marks]:
+    """Name the marks of each feature; a column of reasons that filling made is not kept."""
     reasons = {str(table.info(name).of): name for name in table.names_with(Role.REASON)}
-    filled = {table.info(n).of for n in table.names if results.is_filled_part(table, n)}
     marks = {}
     for name in model.names:
         gap, before = reasons.get(name), prefix + results.before_name(name)
@@ -169,11 +173,7 @@ def _check_errors(model: Model) -> None:
 def _with_part(
     table: Table, column: str, values: Array, shown: NDArray[np.bool_], info: ColumnInfo
 ) -> Table:
-    """Add a column beside a feature; what an earlier run wrote about other cells stays."""
     cells = pa.array(np.where(shown, values, np.nan), from_pandas=True)
-    if column in table.names:
-        before = table.column(column).combine_chunks().cast(pa.float64())
-        cells = pc.if_else(pa.array(shown), cells, before)
     return table.with_column(column, cells, info)
 
 
@@ -200,15 +200,14 @@ def _refuse_long(table: Table, name: str) -> None:
         )
 
 
-def _with_filled(table: Table, name: str, lost: NDArray[np.bool_], marks: Marks) -> Table:
+def _with_filled(
+    table: Table, name: str, lost: NDArray[np.bool_], marks: Marks, info: ColumnInfo
+) -> Table:
     """Mark filled cells; the reasons that were there are kept in a column of their own."""
-    is_filled, before = pa.array(lost), pa.nulls(len(table), pa.string())
+    before = pa.nulls(len(table), pa.string())
     if marks.gap in table.names:
         before = table.column(marks.gap).combine_chunks()
     if marks.before is not None:
-        known = before
-        if marks.before in table.names:
-            known = pc.if_else(is_filled, before, table.column(marks.before).combine_chunks())
-        table = table.with_column(marks.before, known, results.before_info(name))
-    words = pc.if_else(is_filled, str(Reason.FILLED), before)
-    return table.with_column(marks.gap, words, results.gap_info(name))
+        table = table.with_column(marks.before, before, results.before_info(name))
+    words = pc.if_else(pa.array(lost), str(Reason.FILLED), before)
+    return table.with_column(marks.gap, words, info)

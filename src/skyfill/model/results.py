@@ -194,9 +194,13 @@ def before_info(name: str) -> ColumnInfo:
     return ColumnInfo(description=f"Why {name} was missing before it was filled")
 
 
-def gap_info(name: str) -> ColumnInfo:
-    """Describe the column that marks which cells of a column were filled."""
-    return ColumnInfo(role=Role.REASON, of=name)
+def gap_info(name: str, *, is_absent: bool = False) -> ColumnInfo:
+    """Describe the column that marks which cells of a column were filled.
+
+    `is_absent` says that the table did not have the column, of which all cells are filled.
+    """
+    about = f"The table had no {name}: all values are filled" if is_absent else None
+    return ColumnInfo(description=about, role=Role.REASON, of=name)
 
 
 def filled_columns(table: Table) -> set[str]:

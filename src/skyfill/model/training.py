@@ -15,6 +15,7 @@ from skyfill.errors import CatalogError
 from skyfill.impute.refining import check_refine, learn_refinement
 from skyfill.model.cells import cells_of, learn_detections
 from skyfill.model.declared import declared_for
+from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Feature, Model
 from skyfill.model.rebuilding import LEAST_WIDTH, MAX_VALUE
 from skyfill.network import MixtureNetwork, learn_mixture
@@ -80,6 +81,7 @@ def train(  # noqa: PLR0913 - what is learned, and how
     >>> model.names
     ('J', 'K')
     """
+    table = before_filling(table)
     check_features(table, names, force)
     bare = untrained(table, names, limits=limits, errors=errors, rules=rules)
     check_refine(refine)
@@ -107,6 +109,7 @@ def untrained(
     >>> untrained(Table.from_columns({"J": [14.2, None]}), ["J"]).detections
     ()
     """
+    table = before_filling(table, names)
     features = describe_features(table, names)
     for name in names:
         check_range(name, table.numbers(name)[:, 0])

@@ -12,9 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyfill.catalog import Reason, Role, Table, numbers_in
-from skyfill.model import Feature, Model, cells_of
-from skyfill.model.results import before_name
-from skyfill.network import Cells
+from skyfill.model import Feature, before_filling
 
 UNKNOWN = "unknown"
 REASONS = (*(str(reason) for reason in Reason if reason is not Reason.FILLED), UNKNOWN)
@@ -50,32 +48,12 @@ def seen_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64
 
     NaN where there is no measurement; a value filled by a model is not a measurement.
     """
+    table = before_filling(table, [feature.name for feature in features])
     out = np.full((len(table), len(features)), np.nan)
     for j, feature in enumerate(features):
         if feature.name in table.names:
             out[:, j] = _in_unit(table, feature.name, feature)
-            filled = pc.equal(table.reasons(feature.name), str(Reason.FILLED))
-            out[pc.fill_null(filled, False).to_numpy(zero_copy_only=False), j] = np.nan
     return out
-
-
-def known_cells(model: Model, table: Table) -> Cells:
-    """Return what a model knows of its features before it fills them: values, limits and errors."""
-    return cells_of(model, before_filling(table, model.features))[0]
-
-
-def before_filling(table: Table, features: Sequence[Feature]) -> Table:
-    """Put gaps back, with their reasons, where a model has filled them."""
-    for feature in features:
-        name = feature.name
-        if name not in table.names:
-            continue
-        filled = pc.fill_null(pc.equal(table.reasons(name), str(Reason.FILLED)), False)
-        if pc.any(filled).as_py():
-            reasons, column = gap_reasons(table, name), table.column(name).combine_chunks()
-            seen = pc.if_else(filled, pa.scalar(None, column.type), column)
-            table = table.with_column(name, seen, table.info(name)).with_reasons(name, reasons)
-    return table
 
 
 def limit_values(table: Table, features: Sequence[Feature]) -> NDArray[np.float64]:
@@ -98,21 +76,15 @@ def _in_unit(table: Table, name: str, feature: Feature) -> NDArray[np.float64]:
     return np.asarray(table.numbers(name)[:, 0])
 
 
-def gap_reasons(table: Table, name: str) -> pa.Array:
-    """Return the reason why cells of a feature were missing, even if they are filled now."""
-    before = before_name(name)
-    if name not in table.names:
-        return pa.nulls(len(table), pa.string())
-    words = table.column(before).combine_chunks() if before in table.names else table.reasons(name)
-    return pc.if_else(pc.equal(words, str(Reason.FILLED)), pa.scalar(None, pa.string()), words)
-
-
 def reason_codes(table: Table, features: Sequence[Feature]) -> NDArray[np.uint8]:
     """Code each cell: 0 where it is seen, else one more than the index of its reason in REASONS."""
+    table = before_filling(table, [feature.name for feature in features])
     lost = np.isnan(seen_values(table, features))
     codes = np.zeros(lost.shape, np.uint8)
     for j, feature in enumerate(features):
-        at = pc.index_in(gap_reasons(table, feature.name), pa.array(REASONS))
+        known = feature.name in table.names
+        words = table.reasons(feature.name) if known else pa.nulls(len(table), pa.string())
+        at = pc.index_in(words, pa.array(REASONS))
         code = pc.fill_null(at, REASONS.index(UNKNOWN)).to_numpy(zero_copy_only=False)
         codes[:, j] = np.where(lost[:, j], code + 1, 0)
     return codes

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import Role, Table, open_scan, with_guessed_roles
 from skyfill.errors import CatalogError
-from skyfill.model import Feature, Model, absent_features
+from skyfill.model import Feature, Model, absent_features, cells_of
 from skyfill.model.results import (
     CLASS,
     EVIDENCE,
@@ -31,7 +31,7 @@ from skyfill.model.results import (
     probability_name,
     without_before,
 )
-from skyfill.report.gaps import GapCounts, count_gaps, known_cells, limit_values, reason_codes
+from skyfill.report.gaps import GapCounts, count_gaps, limit_values, reason_codes
 from skyfill.report.page_data import pack
 from skyfill.sky import PositionColumns, read_positions
 
@@ -105,7 +105,7 @@ def gather_results(
 def export_objects(results: Results, model: Model) -> dict[str, Any]:
     """Return the objects as packed columns: names, positions, values, classes and facts."""
     table = with_guessed_roles(results.table)
-    classes, cells = class_names(table), known_cells(model, results.table)
+    classes, cells = class_names(table), cells_of(model, results.table)[0]
     stated = np.where(cells.is_limited, np.nan, limit_values(table, model.features))
     return {
         "shown": len(table),

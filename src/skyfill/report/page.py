@@ -17,12 +17,12 @@ from skyfill import __version__
 from skyfill.catalog.file_io import open_atomic
 from skyfill.catalog.provenance import read_provenance
 from skyfill.evaluate.surveys import Groups, guess_groups
-from skyfill.model import Model
+from skyfill.model import Model, cells_of
 from skyfill.model.cells import is_magnitude
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Margin
 from skyfill.network.summary import Summary, pooled_cov, summarize_network
-from skyfill.report.gaps import REASONS, known_cells
+from skyfill.report.gaps import REASONS
 from skyfill.report.importance import importance_for_classes, importance_for_features
 from skyfill.report.network_drawing import (
     FILLS,
@@ -197,7 +197,7 @@ def _importance(report: Report) -> dict[str, Any]:
     model, scorer = report.model, report.model.scorer
     found: dict[str, Any] = {"features": importance_for_features(model.network).tolist()}
     if scorer is not None and report.results is not None and len(report.results.table):
-        cells = known_cells(model, report.results.table)
+        cells = cells_of(model, report.results.table)[0]
         found["classes"] = importance_for_classes(scorer, cells).tolist()
     return found
 

@@ -232,7 +232,7 @@ def _hats_output(task: ModelTask, catalog: str | Path, output: str | Path) -> Ha
     empty = score_frame(opened.meta, None, task, known)
     scored = opened.map_partitions(score_frame, task, known, meta=empty, include_pixel=True)
     columns = task.schema(known)
-    nested = [field for field in stored if field.name not in columns.names]
+    nested = [field for field in stored if field.name not in known.names]
     return HatsOutput(
         scored,
         output,
@@ -257,7 +257,7 @@ def score_frame(frame: Any, pixel: Any, task: ModelTask, known: pa.Schema) -> An
         else frame[name].array
         for name in done.names
     }
-    columns |= {name: frame[name].array for name in frame.columns if name not in columns}
+    columns |= {name: frame[name].array for name in frame.columns if name not in known.names}
     return type(frame)(columns, index=frame.index)
 
 

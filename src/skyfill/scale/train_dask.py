@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog import Schema, Table, open_scan
-from skyfill.model import Model, Refined, cells_of, refine, train
+from skyfill.model import Model, Refined, before_filling, cells_of, refine, train
 from skyfill.network.mixture.fit import Plan
 from skyfill.network.mixture.mixture import (
     Mixture,
@@ -96,12 +96,13 @@ def _sample(
     part: Part, seed: tuple[int, int], *, names: list[str], rules: Schema, share: float
 ) -> pa.Table:
     rng = np.random.default_rng(seed)
-    empty = rules.apply(Table(open_scan(part.path).schema.empty_table()))
+    empty = before_filling(rules.apply(Table(open_scan(part.path).schema.empty_table())))
     columns = with_companions(empty, names)
     found = [empty.select(columns).arrow]
     for _, table in part.tables():
         taken = pa.array(rng.random(len(table)) < share)
-        found.append(rules.apply(Table(table.arrow.filter(taken))).select(columns).arrow)
+        own = before_filling(rules.apply(Table(table.arrow.filter(taken))))
+        found.append(own.select(columns).arrow)
     return pa.concat_tables(found)
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from skyfill.catalog import Schema, Table, open_scan
 from skyfill.catalog.file_io import writing
 from skyfill.device import gpu_for
-from skyfill.model import Model, Refined, refine, train
+from skyfill.model import Model, Refined, before_filling, refine, train
 from skyfill.model.training import check_range
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.maps import MAPS, Maps, kinds_of
@@ -120,12 +120,13 @@ def _numbers(
 ) -> tuple[pa.Schema, Iterator[Array]]:
     """Return the schema of the features, and their numbers block by block."""
     scan = open_scan(catalog, batch_rows=BLOCK_ROWS)
-    empty = rules.apply(Table(scan.schema.empty_table())).select(names)
+    empty = before_filling(rules.apply(Table(scan.schema.empty_table()))).select(names)
 
     def blocks() -> Iterator[Array]:
         with scan:
             for batch in scan.batches:
-                yield rules.apply(Table(pa.Table.from_batches([batch]))).numbers(*names)
+                table = rules.apply(Table(pa.Table.from_batches([batch])))
+                yield before_filling(table, names).numbers(*names)
 
     return empty.arrow.schema, blocks()
 

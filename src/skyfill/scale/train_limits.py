@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog import Role, Schema, Table, open_scan
-from skyfill.model import Model, Refined, cells_of, refine, train
+from skyfill.model import Model, Refined, before_filling, cells_of, refine, train
 from skyfill.model.cells import find_companions
 from skyfill.model.training import Watch, untrained
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Mixture, expect_mixture, split
@@ -61,7 +61,8 @@ def train_with_limits(
     """
     if not Path(catalog).is_file():  # a pipe can be read once only
         return None
-    columns = with_companions(rules.apply(Table(open_scan(catalog).schema.empty_table())), names)
+    empty = before_filling(rules.apply(Table(open_scan(catalog).schema.empty_table())))
+    columns = with_companions(empty, names)
     if len(columns) == len(names):
         return None
     with open_scan(catalog, batch_rows=BLOCK_ROWS) as scan:
@@ -116,7 +117,7 @@ def _sample(
 def _tables(catalog: str | Path, rules: Schema) -> Iterator[Table]:
     with open_scan(catalog, batch_rows=BLOCK_ROWS) as scan:
         for batch in scan.batches:
-            yield rules.apply(Table(pa.Table.from_batches([batch])))
+            yield before_filling(rules.apply(Table(pa.Table.from_batches([batch]))))
 
 
 def expect_file(bare: Model, catalog: str | Path, rules: Schema, mixture: Mixture) -> Moments:

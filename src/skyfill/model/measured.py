@@ -1,0 +1,97 @@
+"""What a table said before a model filled it: filled values are no measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skyfill.catalog import ColumnInfo, Reason, Role, Table
+from skyfill.catalog.column_info import gap_name
+from skyfill.model import results
+
+
+def before_filling(table: Table, names: Iterable[str] | None = None) -> Table:
+    """Put gaps back, with the reasons that they had, where a model has filled them.
+
+    What the model wrote beside filled values is dropped, and so are features that the table did
+    not have. It makes no difference how often this is done.
+
+    Parameters
+    ----------
+    table : Table
+    names : iterable of str, optional
+        The columns to look at; by default all.
+
+    Examples
+    --------
+    >>> table = Table.from_columns({"J": [14.2, 15.1], "J_was": [None, "undetected"]})
+    >>> table = before_filling(table.with_reasons("J", [None, "filled"]))
+    >>> table.column("J").to_pylist(), table.reasons("J").to_pylist()
+    ([14.2, None], [None, 'undetected'])
+    """
+    asked = set(table.names if names is None else names) & set(table.names)
+    gaps, absent = _gap_columns(table, asked), []
+    beside = [name for name in table.names if table.info(name).of in asked]
+    parts = [name for name in beside if results.is_filled_part(table, name)]
+    for name, gap in gaps.items():
+        if table.info(gap) == results.gap_info(name, is_absent=True):
+            absent.append(name)
+        table = _with_gaps(table, name, gap)
+    return table.drop([*parts, *absent]) if parts or absent else table
+
+
+def reason_columns(table: Table, names: Sequence[str]) -> list[str]:
+    """Name the columns that say why cells are missing, or were before they were filled.
+
+    Examples
+    --------
+    >>> table = Table.from_columns({"J": [14.2], "J_was": ["undetected"], "n": [3]})
+    >>> reason_columns(table.with_reasons("J", ["filled"]), ["J"])
+    ['J_gap', 'J_was']
+    """
+    gaps = _gap_columns(table, set(names))
+    kept = (_kept_column(table, name) for name in gaps)
+    return [*gaps.values(), *(name for name in kept if name is not None)]
+
+
+def _gap_columns(table: Table, names: set[str]) -> dict[str, str]:
+    """Find the columns of reasons: by role, or by name where a file has no roles."""
+    found: dict[str, str] = {}
+    for column in table.names:
+        info = table.info(column)
+        if info.role is Role.REASON and info.of in names:
+            found.setdefault(str(info.of), column)
+    for name in names - found.keys():
+        gap = gap_name(name)
+        if gap in table.names and table.info(gap) == ColumnInfo() and _is_text(table, gap):
+            found[name] = gap
+    return found
+
+
+def _kept_column(table: Table, name: str) -> str | None:
+    """Find the column that keeps the reasons of a filled column; its name has any prefix."""
+    kept, info = results.before_name(name), results.before_info(name)
+    own = [column for column in table.names if table.info(column) == info]
+    if not own and kept in table.names and table.info(kept) == ColumnInfo():
+        own = [kept]
+    return next((column for column in own if _is_text(table, column)), None)
+
+
+def _is_text(table: Table, name: str) -> bool:
+    return bool(pa.types.is_string(table.column(name).type))
+
+
+def _with_gaps(table: Table, name: str, gap: str) -> Table:
+    words = table.column(gap).combine_chunks()
+    filled = pc.fill_null(pc.equal(words, str(Reason.FILLED)), False)
+    if not pc.any(filled).as_py():
+        return table
+    kept, nothing = _kept_column(table, name), pa.scalar(None, pa.string())
+    before = table.column(kept).combine_chunks() if kept else pa.nulls(len(table), pa.string())
+    before = pc.if_else(pc.equal(before, str(Reason.FILLED)), nothing, before)
+    column = table.column(name).combine_chunks()
+    measured = pc.if_else(filled, pa.scalar(None, column.type), column)
+    table = table.with_column(name, measured, table.info(name))
+    return table.with_column(gap, pc.if_else(filled, before, words), table.info(gap))
