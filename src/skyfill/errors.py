@@ -7,6 +7,7 @@ __all__ = [
     "DeviceError",
     "EmptyColumnWarning",
     "GraphError",
+    "MissingLimitsWarning",
     "ModelError",
     "RegularizationWarning",
     "SkyfillError",
@@ -40,6 +41,10 @@ class EmptyColumnWarning(UserWarning):
 
 class SmallTableWarning(UserWarning):
     """A table with few rows, or a column with few values: its intervals are rough."""
+
+
+class MissingLimitsWarning(UserWarning):
+    """An estimator learned from limits or errors and was not given those of new rows."""
 
 
 class CatalogError(SkyfillError, ValueError):

@@ -1,6 +1,7 @@
 """Classes of objects with limits: trees see gaps, what is filled and drawn respects the limits."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skyfill.classify import CatalogClassifier
 from skyfill.classify.next_measurement import expected_gains, possible_rows
 from skyfill.classify.views import gather_facts
+from skyfill.errors import MissingLimitsWarning
 from skyfill.impute import NetworkImputer
 from skyfill.network import Cells, learn_mixture
 
@@ -58,6 +60,21 @@ def test_a_limit_is_evidence_of_the_class(fitted):
     without = fitted.scorer_.probabilities(X, n_draws=200)
     assert draws[0, blue] > without[0, blue] + 0.1
     assert fitted.predict(X, lower=lower).tolist() == ["blue"]
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "score_rows"])
+def test_limits_that_are_given_to_fit_alone_are_asked_for_once(fitted, method):
+    X, lower, _ = stars(50, seed=1)
+    with pytest.warns(MissingLimitsWarning, match="fit was given lower=, this call is not") as said:
+        getattr(fitted, method)(X)
+    assert len(said) == 1
+    assert "pass lower= in the shape of X" in str(said[0].message)
+    assert Path(said[0].filename).name != "_inputs.py"
+    getattr(fitted, method)(X, lower=lower)
+    # No limit belongs to a value that was measured, and none to a column that never had one.
+    seen = X[~np.isnan(X).any(axis=1)]
+    getattr(fitted, method)(seen)
+    getattr(fitted, method)(np.column_stack([np.full(len(seen), np.nan), seen[:, 1]]))
 
 
 def test_an_object_beyond_a_limit_is_no_outlier_for_that(fitted):

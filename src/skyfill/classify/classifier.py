@@ -32,7 +32,13 @@ from skyfill.classify.training_set import (
 from skyfill.classify.views import VIEWS, Array
 from skyfill.errors import DataError
 from skyfill.impute import NetworkImputer, OneNetworkImputer
-from skyfill.impute._inputs import learnable_columns, part_of, validated
+from skyfill.impute._inputs import (
+    given_columns,
+    learnable_columns,
+    part_of,
+    validated,
+    warn_of_missing,
+)
 from skyfill.impute.base import as_generator
 from skyfill.network import Cells
 
@@ -192,6 +198,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.classes_ = labels.classes
         cells = Cells(numbers, lower, upper, errors)
+        self.given_ = given_columns(cells)
         self.imputer_ = self._fit_imputer(X, rng, lower=lower, upper=upper, errors=errors)
         fitted = fit_scorer(
             self.imputer_.network_,
@@ -214,7 +221,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Array:
         """Return the probability of each of `classes_` for each row.
 
-        Limits and errors of the rows are as in `fit`; likewise in the methods below.
+        Limits and errors of the rows are as in `fit`; likewise in the methods below, and
+        `MissingLimitsWarning` where `fit` was given some and a call is not.
         """
         cells = self._new_cells(X, lower=lower, upper=upper, errors=errors)
         P = self.scorer_.probabilities(cells, n_draws=self.n_draws)
@@ -240,7 +248,10 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _new_cells(self, X: Any, **known: Any) -> Cells:
         check_is_fitted(self)
         numbers = np.asarray(part_of(validated(self, X, reset=False), self.kept_))
-        return Cells(numbers, **{name: part_of(each, self.kept_) for name, each in known.items()})
+        parts = {name: part_of(each, self.kept_) for name, each in known.items()}
+        cells = Cells(numbers, **parts)
+        warn_of_missing(self.given_, cells, known)
+        return cells
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skyfill.catalog import Table
-from skyfill.errors import DataError, EmptyColumnWarning
+from skyfill.errors import DataError, EmptyColumnWarning, MissingLimitsWarning
+from skyfill.network import Cells
 
 Array = NDArray[np.float64]
 
@@ -91,6 +93,41 @@ def learnable_columns(X: Array, names: Any) -> NDArray[np.bool_]:
 def part_of(array: Any, kept: NDArray[np.bool_]) -> Any:
     """Return some columns of an array, if there is one; all columns as they are."""
     return array if array is None or kept.all() else unmasked(np.asanyarray(array))[:, kept]
+
+
+def given_columns(cells: Cells) -> dict[str, NDArray[np.bool_]]:
+    """Mark the columns whose limits or errors a table states."""
+    found = {"lower": cells.lower, "upper": cells.upper, "errors": cells.errors}
+    stated = {k: ~np.isnan(part) for k, part in found.items() if part is not None}
+    return {k: np.asarray(part.any(axis=0)) for k, part in stated.items()}
+
+
+def warn_of_missing(given: Mapping[str, Any], cells: Cells, known: Mapping[str, Any]) -> None:
+    """Warn where columns of new rows had limits or errors in training, and have none now.
+
+    Parameters
+    ----------
+    given : mapping
+        From `given_columns` of the training table.
+    cells : Cells
+        The new rows.
+    known : mapping
+        What was passed with them: `lower`, `upper` and `errors`; None if not.
+    """
+    lost = np.isnan(cells.values)
+    names = [
+        name
+        for name, columns in given.items()
+        if known.get(name) is None and (~lost if name == "errors" else lost)[:, columns].any()
+    ]
+    if names:
+        listed = " and ".join(f"{name}=" for name in names)
+        warnings.warn(
+            f"fit was given {listed}, this call is not: nothing of the kind counts for these rows; "
+            f"pass {listed} in the shape of X, NaN where there is none",
+            MissingLimitsWarning,
+            stacklevel=4,
+        )
 
 
 def check_learnable(X: Array, names: Any) -> None:

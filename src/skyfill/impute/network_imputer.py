@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from skyfill.errors import ConvergenceWarning
-from skyfill.impute._inputs import Array, part_of
+from skyfill.impute._inputs import Array, given_columns, part_of, warn_of_missing
 from skyfill.impute.base import DistributionImputer, as_generator
 from skyfill.impute.refined_network import RefinedNetwork, refined
 from skyfill.impute.refinement import Refinement
@@ -126,7 +126,9 @@ class NetworkImputer(DistributionImputer):
         """
         numbers = self._first_rows(X)
         known = (part_of(array, self.kept_) for array in (lower, upper, errors))
-        self._learn(Cells(numbers, *known))
+        cells = Cells(numbers, *known)
+        self.given_ = given_columns(cells)
+        self._learn(cells)
         return self
 
     def _learn(self, cells: Cells) -> None:
@@ -154,7 +156,8 @@ class NetworkImputer(DistributionImputer):
     ) -> Array:
         """Fill the gaps of new rows with their posterior means; seen cells stay bit for bit.
 
-        Limits and errors of the new rows are as in `fit`.
+        Limits and errors of the new rows are as in `fit`; `MissingLimitsWarning` where `fit` was
+        given some and this call is not.
         """
         cells = self._cells(X, lower=lower, upper=upper, errors=errors)
         lost = np.isnan(cells.values)
@@ -167,7 +170,9 @@ class NetworkImputer(DistributionImputer):
     def _cells(self, X: Any, **known: Any) -> Cells:
         """Check new rows and what is known of them; TypeError for what is not of `Cells`."""
         numbers = self._new_rows(X)
-        return Cells(numbers, **{name: part_of(a, self.kept_) for name, a in known.items()})
+        cells = Cells(numbers, **{name: part_of(a, self.kept_) for name, a in known.items()})
+        warn_of_missing(self.given_, cells, known)
+        return cells
 
     def posterior(self, X: Any, *, denoise: bool = False, **known: Any) -> Posterior:
         """Mean and standard deviation of each cell; a seen cell is itself, with 0.
