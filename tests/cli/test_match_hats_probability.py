@@ -172,7 +172,7 @@ def test_a_search_that_was_killed_goes_on_with_what_is_written(at, tmp_path, mon
     assert written
     other = run(*words, "--resume", "--p-any", "0.7")
     assert other.exit_code == 2
-    assert "these parts belong to another run (it differs in: match)" in other.stderr
+    assert "these parts belong to another run (it differs in: --p-any)" in other.stderr
     said = run(*words, "--resume")
     assert said.exit_code == 0, said.output
     for path, time in written.items():

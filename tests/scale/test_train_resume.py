@@ -29,7 +29,8 @@ def catalog(tmp_path_factory):
     i = np.where(rng.random(3000) < 0.3, np.nan, v - 0.8 + rng.normal(0, 0.3, 3000))
     info = {name: ColumnInfo(role=Role.FEATURE) for name in ("V", "I")}
     path = tmp_path_factory.mktemp("steps") / "in.parquet"
-    write_table(Table.from_columns({"V": v, "I": i}, info=info), path)
+    kinds = np.where(v < 18.5, "QSO", "RRL")
+    write_table(Table.from_columns({"V": v, "I": i, "kind": kinds}, info=info), path)
     return path
 
 
@@ -85,11 +86,71 @@ def test_steps_of_another_job_are_refused_and_a_new_start_drops_them(
         train(monkeypatch, catalog, output, most=3)
     passes, said = train(monkeypatch, catalog, output, "--resume", "--seed", "1")
     assert (passes, said.exit_code) == (0, 2)
-    assert "another run (it differs in: seed)" in said.stderr
+    assert "another run (it differs in: --seed)" in said.stderr
     assert len([*(folder_of(output) / "parts").glob("*.safetensors")]) == 3
     with pytest.raises(KilledError):
         train(monkeypatch, catalog, output, most=0)
     assert [*(folder_of(output) / "parts").glob("*.safetensors")] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "differs"),
+    [
+        (["--label", "kind"], "--label"),
+        (["--quick"], "--quick"),
+        (["--label", "kind", "--trees", "7", "--group", "V"], "--group, --label, --trees"),
+        (["--features", "V"], "features"),
+        (["--declare", "sentinels = [-9]"], "schema"),
+        (["--force", "V"], "--force"),
+    ],
+)
+def test_a_job_goes_on_with_the_same_options_alone(monkeypatch, catalog, tmp_path, words, differs):
+    """In both directions: with an option that the first run had not, and without one it had."""
+    for first, then in ((words, []), ([], words)):
+        output = tmp_path / f"{len(first)}.skyfill"
+        with pytest.raises(KilledError):
+            train(monkeypatch, catalog, output, *first, most=2)
+        passes, said = train(monkeypatch, catalog, output, *then, "--resume")
+        assert (passes, said.exit_code) == (0, 2)
+        assert f"these parts belong to another run (it differs in: {differs});" in said.stderr
+        assert not output.exists()
+
+
+def test_a_job_with_resamples_is_not_one_without(monkeypatch, catalog, tmp_path):
+    monkeypatch.setattr(f"{__name__}.WORDS", ["--out-of-core", "--network", "k2"])
+    output = tmp_path / "m.skyfill"
+    with pytest.raises(KilledError):
+        train(monkeypatch, catalog, output, most=2)
+    passes, said = train(monkeypatch, catalog, output, "--bootstrap", "2", "--resume")
+    assert (passes, said.exit_code) == (0, 2)
+    assert "(it differs in: --bootstrap)" in said.stderr
+
+
+def test_groups_of_classes_are_told_apart_by_what_their_file_contains(
+    monkeypatch, catalog, tmp_path
+):
+    tree, output = tmp_path / "tree.toml", tmp_path / "m.skyfill"
+    tree.write_text('QSO = "all"\nRRL = "all"\n')
+    with pytest.raises(KilledError):
+        train(monkeypatch, catalog, output, "--label", "kind", "--tree", str(tree), most=2)
+    tree.write_text('QSO = "every"\nRRL = "every"\n')
+    passes, said = train(
+        monkeypatch, catalog, output, "--label", "kind", "--tree", str(tree), "--resume"
+    )
+    assert (passes, said.exit_code) == (0, 2)
+    assert "(it differs in: --tree)" in said.stderr
+
+
+def test_what_drives_the_machine_does_not_keep_a_job_from_going_on(monkeypatch, catalog, tmp_path):
+    output = tmp_path / "m.skyfill"
+    passes, _ = train(monkeypatch, catalog, tmp_path / "whole.skyfill")
+    with pytest.raises(KilledError):
+        train(monkeypatch, catalog, output, most=3)
+    monkeypatch.chdir(catalog.parent)
+    words = ("--resume", "--json", "--verbose", "--device", "cpu", "--seed", "0")
+    left, said = train(monkeypatch, catalog.name, output, *words)
+    assert said.exit_code == 0, said.output
+    assert left == passes - 3
 
 
 def test_a_damaged_step_is_named(monkeypatch, catalog, tmp_path):

@@ -20,7 +20,7 @@ from skyfill.cli.match_probability import (
     search,
     tell,
 )
-from skyfill.cli.options import as_typed
+from skyfill.cli.options import as_typed, typed_options
 from skyfill.cli.survey_options import BASE, named_values, survey_names, year
 from skyfill.cli.terminal import note, shown_run
 from skyfill.errors import CatalogError
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     from skyfill.scale.hats_counterparts import CounterpartMatch, HatsSurvey
     from skyfill.sky import CounterpartReport, Survey
 
-# Options that change what is found; an interrupted search is resumed only with the same.
-_DECIDING = (
-    *("radius", "name", "keep", "errors", "areas", "completeness", "beam", "photometry", "bands"),
-    *("prior_from", "false_rate", "p_any", "controls", "epoch", "remove_offset", "footprint"),
-    "depths",
-)
 # Options that other matches of HATS catalogues do not have.
 _ONLY_HERE = ("keep", "controls", "epoch", "remove_offset", "footprint", "depths")
 
@@ -47,6 +41,7 @@ def match_catalogs_with_probability(context: click.Context, options: Mapping[str
     from skyfill.scale import open_source
     from skyfill.scale.hats_match import join_hats_with_probability
     from skyfill.scale.hats_sample import read_sample
+    from skyfill.scale.job_folder import identify
 
     refuse_options(context, options, harmless=_ONLY_HERE)
     refuse_with_probability(options)
@@ -60,9 +55,10 @@ def match_catalogs_with_probability(context: click.Context, options: Mapping[str
     rule = _rule(places, done, options)
     base = open_source(options["base"])
     files = [f for p in (options["base"], *options["others"]) for f in open_source(p).checked_files]
-    files += [Path(text.split("=", 1)[1]) for text in options["footprint"]]
+    footprints = [Path(text.split("=", 1)[1]) for text in options["footprint"]]
+    files += footprints
     made = Provenance(as_typed(context), files)
-    facts = {name: str(options[name]) for name in _DECIDING}
+    facts = {**typed_options(context), "footprints": identify(footprints)}
     with shown_run("matching", base, options, made) as run:
         rows = join_hats_with_probability(rule, options["output"], run, facts).rows
     if options["all_file"]:

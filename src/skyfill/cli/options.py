@@ -249,6 +249,27 @@ def as_typed(context: click.Context) -> str:
     return shlex.join(words)
 
 
+# Options that only drive the machine, or say where something is written.
+_DRIVING = ("output", "all_file", "figure", "as_json", "resume", "scheduler", "out_of_core")
+
+
+def typed_options(context: click.Context) -> dict[str, Any]:
+    """Return the options of a command by their names, without those that drive the machine.
+
+    Files are identified by size and time as well: their names do not say what they contain.
+    """
+    from skyfill.scale.job_folder import identify
+
+    found: dict[str, Any] = {}
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if isinstance(parameter, click.Option) and name in context.params and name not in _DRIVING:
+            value = context.params[name]
+            is_file = isinstance(value, Path) and value.is_file()
+            found[parameter.opts[-1]] = identify([value]) if is_file else str(value)
+    return found
+
+
 def is_given(context: click.Context, name: str) -> bool:
     """Whether the user has set an option, on the command line or in a config file."""
     return context.get_parameter_source(name) in _GIVEN

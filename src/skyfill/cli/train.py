@@ -140,6 +140,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     expected = expect_train(source or table, names, options)
     with work_bar("learning", *expected) as advance, watched(advance):
         asked = options | {"place": place, "rules": rules, "made": made}
+        asked["typed"] = shared.typed_options(context)
         if source:
             step = expected.seconds / (LARGE_STEPS * options["fits"])
             asked["report"] = _stages(partial(advance, step))

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 # Above this number of rows, a model is learned out of core by default.
 MANY_ROWS = 2_000_000
-# Options that decide what is learned.
-CHOICES = ("network", "components", "arcs", "gaps", "limits", "errors", "fits", "refine")
+# Options that other facts of a job stand for: the features, and what is declared about columns.
+RESOLVED = ("--features", "--schema", "--declare", "--role", "--text", "--delimiter", "--names",
+            "--no-header")  # fmt: skip
 
 out_of_core = click.option(
     "--out-of-core/--in-memory",
@@ -100,8 +101,8 @@ def learn_large(
     names : sequence of str
         The features.
     options : mapping
-        Those of the command, with `place`, `rules` and `report`, which is called with a short
-        description of each stage.
+        Those of the command, with `place`, `rules`, `typed` (from `typed_options`) and `report`,
+        which is called with a short description of each stage.
     grow : callable, optional
         Lets the model classify; returns it with facts and a summary.
     how
@@ -145,10 +146,9 @@ def _job_facts(source: Source, names: Sequence[str], options: Mapping[str, Any])
     return {
         "features": list(names),
         "inputs": identify(source.files),
-        "options": {name: str(options[name]) for name in CHOICES},
         "schema": repr(options["rules"]),
-        "seed": options["seed"],
         "place": options["place"].value,
+        **{name: text for name, text in options["typed"].items() if name not in RESOLVED},
     }
 
 

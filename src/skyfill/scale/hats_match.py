@@ -120,7 +120,7 @@ def join_hats_with_probability(
             output_catalog_name=hats_folder(output).name,
         )
     inputs = [rule.base.folder, *(survey.folder for survey in rule.surveys)]
-    known = {"inputs": identify(_properties(inputs)), "match": dict(facts or {})}
+    known = {"inputs": identify(_properties(inputs)), "every": rule.every, **(facts or {})}
     with run.open_workers() as workers:
         return HatsOutput(matched, output, rule.schema).write(run, workers, known)
 
