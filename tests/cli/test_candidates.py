@@ -248,7 +248,7 @@ def test_publish_describes_what_names_and_units_say_and_lists_the_rest(run, tmp_
         "gaia_dec": "pos.eq.dec;meta.main",
         "Jmag": "phot.mag;em.IR.J",
         "e_Jmag": "stat.error;phot.mag;em.IR.J",
-        "l_Jmag": "stat.min;phot.mag;em.IR.J",
+        "l_Jmag": "phot.mag;em.IR.J;stat.min",
         "[4.5]": "phot.mag;em.IR.4-8um",
         "n": None,
         "class": "src.class",

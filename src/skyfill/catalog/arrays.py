@@ -64,6 +64,17 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def number_dtype(kind: pa.DataType) -> np.dtype[Any]:
+    """Return the type that numbers of an Arrow type have in NumPy; pyarrow would ask pandas.
+
+    Examples
+    --------
+    >>> number_dtype(pa.int16())
+    dtype('int16')
+    """
+    return np.dtype(str(kind))
+
+
 def null_for_nan(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Replace NaN by null; an array without NaN is returned unchanged."""
     # The sum is NaN if any term is: the fastest way to find that none is.

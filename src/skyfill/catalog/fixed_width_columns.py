@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyfill.catalog.arrays import number_dtype
 from skyfill.catalog.fixed_width_cells import NUMBERS, escape
 from skyfill.errors import CatalogError
 
@@ -221,7 +222,7 @@ def stored_type(kind: pa.DataType, extent: Extent, *, needs_null_value: bool) ->
         return pa.string() if pa.types.is_temporal(kind) else kind
     needs_null = needs_null_value and extent.n_null > 0
     for stored in _INTEGERS:
-        is_wide_enough = np.can_cast(kind.to_pandas_dtype(), stored.to_pandas_dtype())
+        is_wide_enough = np.can_cast(number_dtype(kind), number_dtype(stored))
         if is_wide_enough and not (needs_null and null_value(stored, extent) is None):
             return stored
     if kind == pa.uint64() and (extent.high or 0) < 2**63 - 1:
@@ -237,7 +238,7 @@ def null_value(kind: pa.DataType, extent: Extent) -> int | None:
     >>> null_value(pa.int16(), Extent(n_null=1, low=-32768, high=5))
     32767
     """
-    limits = np.iinfo(kind.to_pandas_dtype())
+    limits = np.iinfo(number_dtype(kind))
     if extent.low is None or extent.low > limits.min:
         return int(limits.min)
     return int(limits.max) if extent.high is not None and extent.high < limits.max else None

@@ -120,8 +120,11 @@ def _by_ucd(field: pa.Field, infos: dict[str, ColumnInfo]) -> Guess | None:
     why = f"UCD {ucd}"
     if ucd.startswith("stat.error"):
         return Guess(Role.ERROR, _owner(field.name, infos, _ERRORS), why)
-    if ucd.startswith(("stat.min", "stat.max")):
-        return Guess(Role.LIMIT, _owner(field.name, infos, _LIMITS), why)
+    if not {"stat.min", "stat.max"}.isdisjoint(ucd.split(";")):
+        # Beside the column of its name; alone it is a feature, as the faintest magnitude of a star.
+        owner = _owner(field.name, infos, _LIMITS)
+        if owner or ucd.startswith("stat"):
+            return Guess(Role.LIMIT, owner, why)
     for role, starts in _UCDS.items():
         if ucd.startswith(starts):
             return Guess(role, None, why)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfill.catalog.arrays import is_number
+from skyfill.catalog.arrays import is_number, number_dtype
 from skyfill.catalog.brightness import Brightness, brightness_of
 from skyfill.catalog.column_info import ColumnInfo, Reason, Role
 from skyfill.catalog.column_summary import ColumnSummary, reads_as_null, summarize_column
@@ -84,7 +84,7 @@ def _value_set(name: str, kind: pa.DataType, values: Sequence[Sentinel]) -> pa.A
         if not can_hold(kind, value):
             raise CatalogError(f"column {name!r} of type {kind} cannot hold the sentinel {value!r}")
     if pa.types.is_integer(kind):
-        limits = np.iinfo(kind.to_pandas_dtype())
+        limits = np.iinfo(number_dtype(kind))
         whole = [int(v) for v in values if math.isfinite(float(v)) and float(v).is_integer()]
         return pa.array([v for v in whole if limits.min <= v <= limits.max], kind)
     return pa.array(values, kind)

@@ -115,6 +115,8 @@ def _head(spool: Spool, stored: list[StoredColumn]) -> str:
 
 
 def _field(column: StoredColumn) -> str:
+    from astropy.io.votable.ucd import check_ucd
+
     info = ColumnInfo.from_metadata(column.field.metadata)
     if pa.types.is_string(column.kind):
         datatype = "char" if column.extent.is_plain else "unicodeChar"
@@ -122,7 +124,9 @@ def _field(column: StoredColumn) -> str:
     else:
         datatype = "boolean" if pa.types.is_boolean(column.kind) else _DATATYPES[column.item]
         size = column.repeat
-    optional = {"arraysize": size and str(size), "unit": info.unit, "ucd": info.ucd}
+    # Our own facts keep words that VOTable does not know.
+    ucd = info.ucd if check_ucd(info.ucd, check_controlled_vocabulary=True) else None
+    optional = {"arraysize": size and str(size), "unit": info.unit, "ucd": ucd}
     stated = {key: value for key, value in optional.items() if value}
     attributes = _attributes(name=column.field.name, datatype=datatype, **stated)
     text = escape(_xml(info.description or ""))

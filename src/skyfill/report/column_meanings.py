@@ -109,12 +109,19 @@ def _by_role(
     if role in plain or of is None or of not in stated:
         return plain.get(role)
     own, guess = stated[of], bands.get(of) or ColumnInfo()
-    kind = f";{own.ucd or guess.ucd}" if own.ucd or guess.ucd else ""
+    unit, kind = own.unit or guess.unit, own.ucd or guess.ucd
     if role is Role.ERROR:
-        return ColumnInfo(own.unit or guess.unit, f"stat.error{kind}", f"Error of {of}")
-    is_faint = ColumnInfo(own.unit or guess.unit, own.ucd or guess.ucd).is_magnitude
-    end = "stat.min" if is_faint else "stat.max"
-    return ColumnInfo(own.unit or guess.unit, f"{end}{kind}", f"Limit of {of}")
+        ucd = _valid(f"stat.error;{kind}", "stat.error")
+        return ColumnInfo(unit, ucd, f"Error of {of}")
+    end = "stat.min" if ColumnInfo(unit, kind).is_magnitude else "stat.max"
+    return ColumnInfo(unit, _valid(f"{kind};{end}", f"stat.value;{end}"), f"Limit of {of}")
+
+
+def _valid(ucd: str, plain: str) -> str:
+    """Return a UCD, or a plainer one where its words are not known or stand in the wrong place."""
+    from astropy.io.votable.ucd import check_ucd
+
+    return ucd if check_ucd(ucd, check_controlled_vocabulary=True) else plain
 
 
 def _band(name: str, info: ColumnInfo) -> ColumnInfo | None:

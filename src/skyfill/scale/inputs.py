@@ -308,7 +308,8 @@ def _recut(batches: Iterable[pa.RecordBatch], skip: int, rows: int) -> Iterator[
             held.append(taken)
             count, rows = count + taken.num_rows, rows - taken.num_rows
             if count == BATCH_ROWS or not rows:
-                yield pa.concat_batches(held)
+                # pyarrow has concat_batches since version 19.
+                yield pa.Table.from_batches(held).combine_chunks().to_batches()[0]
                 held, count = [], 0
 
 
