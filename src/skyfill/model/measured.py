@@ -63,7 +63,7 @@ def _gap_columns(table: Table, names: set[str]) -> dict[str, str]:
         info = table.info(column)
         if info.role is Role.REASON and info.of in names:
             found.setdefault(str(info.of), column)
-    for name in names - found.keys():
+    for name in sorted(names - found.keys()):
         gap = gap_name(name)
         if gap in table.names and table.info(gap) == ColumnInfo() and _is_text(table, gap):
             found[name] = gap
