@@ -25,6 +25,33 @@ def test_purity_and_completeness_as_on_paper():
     assert found["completeness"] == pytest.approx(1.6 / 2.1)
 
 
+def test_of_one_object_nothing_or_all_may_be_of_the_class():
+    """Its interval was 2.2e-308 to 1."""
+    found = expect_list(counted(np.array([0.84, 0.2]))).at(0.5)
+    assert (found["purity_low"], found["purity"], found["purity_high"]) == (0, 0.84, 1)
+    assert (found["completeness_low"], found["completeness_high"]) == (0, 1)
+
+
+@given(p=st.lists(st.floats(1e-4, 1), min_size=1, max_size=12), checked=st.integers(0, 3))
+@settings(max_examples=60)
+def test_intervals_hold_what_is_expected_and_end_at_whole_objects(p, checked):
+    how = learn_reliability(np.full(checked, 0.5), np.arange(checked) > 0)
+    found = expect_list(counted(np.array(p)), how)
+    for threshold in (0.0, 0.1, 0.5):
+        facts = found.at(threshold)
+        if not facts["candidates"]:
+            continue
+        assert 0 <= facts["purity_low"] <= facts["purity"] <= facts["purity_high"] <= 1
+        n, ends = facts["candidates"], (facts["purity_low"], facts["purity_high"])
+        for end in ends:
+            is_whole = abs(end * n - round(end * n)) < 1e-6
+            assert is_whole or end == facts["purity"]
+        if facts["completeness"] is not None:
+            low, high = facts["completeness_low"], facts["completeness_high"]
+            assert 0 <= low <= facts["completeness"] <= high <= 1
+            assert low == 0 or low > 1e-4
+
+
 def test_an_object_at_exactly_the_threshold_is_listed_also_off_the_grid():
     found = expect_list(counted(np.array([0.8051, 0.8049]), more=[0.8051])).at(0.8051)
     assert found["candidates"] == 1

@@ -24,6 +24,8 @@ LEVELS = (0.05, 0.95)
 SHIFTS, SLOPES = np.linspace(-8, 8, 81), np.exp(np.linspace(-1.5, 1.5, 31))
 SD_SHIFT, SD_SLOPE = 2.0, 0.5
 LEAST = 1e-9
+# A number that is whole but for rounding.
+WHOLE = 1e-6
 
 
 class Reliability(NamedTuple):
@@ -136,7 +138,8 @@ def expect_list(counts: ProbabilityCounts, how: Reliability = AS_STATED) -> Expe
     """Compute expected purity and completeness for every threshold, with 90 % intervals.
 
     The number of objects of the class in a list is a sum of independent events with the (corrected)
-    probabilities; the intervals hold its scatter and the doubt about the correction.
+    probabilities; the intervals hold its scatter and the doubt about the correction, and end at
+    whole objects. Of one object, nothing or all may be of the class.
 
     Examples
     --------
@@ -150,10 +153,10 @@ def expect_list(counts: ProbabilityCounts, how: Reliability = AS_STATED) -> Expe
     q = how(mean)
     listed, members, scatter = (_above(x) for x in (counts.n, counts.n * q, counts.n * q * (1 - q)))
     with np.errstate(invalid="ignore", divide="ignore"):
-        purity = _interval(members / listed, scatter / listed**2, how.weight)
+        purity = _interval(members / listed, scatter / listed**2, how.weight, listed)
         found, rest = members / members[:, :1], scatter[:, :1] - scatter
         variance = ((1 - found) ** 2 * scatter + found**2 * rest) / members[:, :1] ** 2
-        completeness = _interval(found, variance, how.weight)
+        completeness = _interval(found, variance, how.weight, how.weight @ members[:, :1])
     return ExpectedList(counts.thresholds, listed, purity, completeness)
 
 
@@ -162,12 +165,17 @@ def _above(values: Array) -> Array:
     return np.asarray(values[..., ::-1].cumsum(axis=-1)[..., ::-1])
 
 
-def _interval(mean: Array, variance: Array, weight: Array) -> Array:
-    """Mean and quantiles of shares, from the beta distribution with their mean and variance."""
-    center = weight @ mean
+def _interval(mean: Array, variance: Array, weight: Array, n: Array) -> Array:
+    """Mean and quantiles of shares, from the beta distribution with their mean and variance.
+
+    The quantiles are shares of `n` objects that are whole, to the outside.
+    """
+    center = np.minimum(weight @ mean, 1.0)  # but for rounding
     spread = np.maximum(weight @ (variance + mean**2) - center**2, 1e-12)
     size = np.maximum(center * (1 - center) / spread - 1, 1e-3)
-    ends = [betaincinv(center * size, (1 - center) * size, level) for level in LEVELS]
+    low, high = (betaincinv(center * size, (1 - center) * size, level) for level in LEVELS)
+    low, high = np.floor(low * n + WHOLE) / n, np.ceil(high * n - WHOLE) / n
+    ends = [np.minimum(low, center), np.clip(high, center, 1.0)]
     # A share of exactly 0 or 1 has no beta distribution.
     ends = [np.where((center <= 0) | (center >= 1), center, end) for end in ends]
     return np.column_stack([center, *ends])
