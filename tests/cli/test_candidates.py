@@ -1,6 +1,7 @@
 """`skyfill candidates` and `skyfill publish`: files in, files out, counts, mistakes."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from skyfill.classify import CatalogClassifier
 from skyfill.cli import main
 from skyfill.impute import NetworkImputer
 from skyfill.model import classify_table, save_model, train_classifier
+from skyfill.report.page_data import unpack
 
 
 @pytest.fixture
@@ -81,6 +83,101 @@ def test_candidates_are_ranked_explained_and_compared(run, folder, tmp_path):
                        missing.column("reason").to_pylist(), strict=True))  # fmt: skip
     assert (reasons["gone"], reasons["s100"]) == ("absent", "other class")
     assert json.loads(table.meta["provenance"])["model"]
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory):
+    """Two classes that K alone tells apart, which is seen down to 17 mag; and their results."""
+    folder, rng, n = tmp_path_factory.mktemp("limited"), np.random.default_rng(0), 600
+    is_red = rng.random(n) < 0.5
+    v = rng.normal(17.5, 0.7, n)
+    k = v - 0.2 - 1.2 * is_red + rng.normal(0, 0.2, n)
+    columns = {"V": v, "K": np.where(k < 17, k, np.nan), "e_K": np.where(k < 17, 0.2, np.nan)}
+    columns |= {"K_limit": np.where(k < 17, np.nan, 17.0), "kind": np.where(is_red, "red", "blue")}
+    info = {name: ColumnInfo("mag", role=Role.FEATURE) for name in ("V", "K")}
+    info["e_K"] = ColumnInfo("mag", role=Role.ERROR, of="K")
+    info["K_limit"] = ColumnInfo("mag", role=Role.LIMIT, of="K")
+    table = Table.from_columns(columns, info=info)
+    table = table.with_reasons("K", np.where(k < 17, None, "undetected").tolist())
+    small = CatalogClassifier(
+        "forest", n_trees=30, n_folds=2, imputer=NetworkImputer(2, n_fits=1), random_state=0
+    )
+    model, _ = train_classifier(table, ["V", "K"], "kind", classifier=small)
+    save_model(model, folder / "m.skyfill")
+    write_table(table, folder / "stars.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("more", [(), ("--prior", "red=0.9,blue=0.1")])
+def test_evidence_is_the_change_of_the_probability_that_classify_gives(
+    run, limited, tmp_path, more
+):
+    """With the limits, errors and shares that the probabilities in the table rest on."""
+
+    def classified(name):
+        done = run("classify", limited / "m.skyfill", tmp_path / f"{name}.parquet", *more,
+                   "--draws", 0, "-o", tmp_path / f"{name}.out.parquet")  # fmt: skip
+        assert done.exit_code == 0, done.output
+        p = read_table(tmp_path / f"{name}.out.parquet").numbers("p_blue")[:, 0]
+        return np.log2(p) - np.log2(1 - p)
+
+    table = read_table(limited / "stars.parquet")
+    write_table(table, tmp_path / "whole.parquet")
+    bare = table.with_column("V", np.full(len(table), np.nan), table.info("V"))
+    write_table(bare, tmp_path / "bare.parquet")
+    change = classified("whole") - classified("bare")
+    done = run("candidates", tmp_path / "whole.out.parquet", "--class", "blue",
+               "--min-probability", 0.5, "--model", limited / "m.skyfill",
+               "-o", tmp_path / "o.parquet")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found, n_limited = read_table(tmp_path / "o.parquet"), 0
+    places = {v: row for row, v in enumerate(table.column("V").to_pylist())}
+    for row in found.arrow.to_pylist():
+        said = f"{row['evidence_for']}, {row['evidence_against']}".replace(",", "").split()
+        bits = float(said[said.index("V") + 1]) if "V" in said else 0.0
+        assert bits == pytest.approx(change[places[row["V"]]], abs=0.051)
+        n_limited += row["K"] is None
+    assert n_limited > 100
+
+
+@pytest.mark.parametrize("extension", ["parquet", "fits", "vot", "csv", "plain.csv"])
+@pytest.mark.parametrize("prefix", ["", "sf_"])
+def test_results_are_those_that_the_file_remembers(run, limited, tmp_path, extension, prefix):
+    """A published catalogue has columns of the names of results: its own classes."""
+    table = read_table(limited / "stars.parquet")
+    published = {"class": ["RRL"] * len(table), "Class": ["CEPH"] * len(table)}
+    published |= {"p_blue": np.full(len(table), 0.99), "p_red": np.full(len(table), 0.01)}
+    for name, values in published.items():
+        table = table.with_column(name, values)
+    write_table(table, tmp_path / "in.parquet")
+    path = tmp_path / f"out.{extension}"
+    done = run("classify", limited / "m.skyfill", tmp_path / "in.parquet", "--prefix", "sf_",
+               "-o", path)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    ours = read_table(path).select(["sf_class", "sf_p_blue"])
+    if extension == "plain.csv":
+        lines = [line for line in path.read_text().splitlines() if line[:1] != "#"]
+        path.write_text("\n".join(lines) + "\n")
+    p, best = ours.numbers("sf_p_blue")[:, 0], ours.column("sf_class").to_pylist()
+    more = ("--prefix", prefix) if prefix else ()
+    done = run("candidates", path, "--class", "blue", *more, "--json", "-o", tmp_path / "o.fits")
+    assert json.loads(done.stdout)["candidates"] == (p >= 0.8).sum()
+    listed = read_table(tmp_path / "o.fits").numbers(f"{prefix}probability")[:, 0]
+    assert np.array_equal(listed, -np.sort(-p[p >= 0.8]))
+    done = run("report", limited / "m.skyfill", path, *more, "-o", tmp_path / "page.html")
+    assert done.exit_code == 0, done.output
+    payload = re.search(r'type="application/json"[^>]*>(.*?)</script>',
+                        (tmp_path / "page.html").read_text(), re.DOTALL)[1]  # fmt: skip
+    objects = json.loads(payload)["objects"]
+    assert sorted(objects["classes"]) == ["blue", "red"]
+    codes = unpack(objects["predicted"])
+    assert [objects["classes"][code] for code in codes] == best
+    if not prefix:
+        done = run("publish", path, "-o", tmp_path / "p.fits")
+        assert done.exit_code == 0, done.output
+        words = (tmp_path / "p_ReadMe.txt").read_text()
+        assert "RRL" not in words.partition("Description of the columns")[0]
+        assert read_table(tmp_path / "p.fits").info("p_blue").description is None
 
 
 def test_counts_as_json(run, folder, tmp_path):

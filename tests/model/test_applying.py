@@ -89,7 +89,7 @@ def test_a_column_with_the_name_of_a_result_is_never_replaced(star_model):
     done = classify_table(classifier, table, Scoring(prefix="sf_"))
     assert done.select(table.names).arrow.equals(table.arrow)
     assert done.info("sf_class").description == "Most probable class"
-    assert done.meta == {"citation": "Jones 2017"}
+    assert done.meta["citation"] == "Jones 2017"
     again = classify_table(classifier, done, Scoring(prefix="sf_"))
     assert again.arrow.equals(done.arrow)
     stale = done.with_column("sf_p_LPV", np.zeros(400), results.result_info("p_LPV"))

@@ -39,6 +39,47 @@ def test_probabilities_are_found_by_the_name_of_their_class():
     assert all(results.probability_name(k) == n for k, n in {"QSO": "p_QSO"}.items())
 
 
+def results_of(prefix, kind="QSO"):
+    names = [results.CLASS, results.OUTLIER, *results.NUMBERS, results.probability_name(kind)]
+    return {prefix + name: ["x"] for name in names}
+
+
+def test_which_columns_are_results_is_remembered_or_seen_from_all_their_names():
+    published = {"class": ["?"], "Class": ["?"], "p_star": [0.5]}
+    plain = Table.from_columns(published | results_of("sf_"))
+    assert results.results_prefix(plain) == "sf_"
+    assert results.class_columns(plain) == {"QSO": "sf_p_QSO"}
+    # Some of the names are nobody's results; what was asked for is, and what is remembered.
+    some = plain.drop(["sf_gap_share"])
+    assert results.results_prefix(some) == ""
+    assert results.results_prefix(some, "sf_") == "sf_"
+    assert results.results_prefix(results.with_record(some, "sf_", {})) == "sf_"
+    # A prefix for new columns, which the results do not have.
+    assert results.results_prefix(plain, "my_") == "sf_"
+
+
+def test_of_several_results_those_without_a_prefix_count_else_the_last():
+    both = Table.from_columns(results_of("a_") | results_of("b_"))
+    assert results.results_prefix(both) == "b_"
+    assert results.results_prefix(both, "a_") == "a_"
+    assert results.results_prefix(Table.from_columns(results_of("") | results_of("a_"))) == ""
+
+
+def test_published_probabilities_beside_results_are_no_classes():
+    table = Table.from_columns(results_of("") | {"p_star": [0.5]})
+    table = results.with_record(table, "", {"classes": ["QSO"]})
+    assert results.class_columns(table) == {"QSO": "p_QSO"}
+    both = Table.from_columns(results_of("sf_") | {"p_QSO": [0.5], "p_star": [0.5]})
+    assert results.class_columns(results.without_prefix(both, "sf_")) == {"QSO": "p_QSO"}
+
+
+@pytest.mark.parametrize("text", ["[", "5", '{"": 5}', '{"": {"classes": 5}}', '{"": null}'])
+def test_what_other_programs_made_of_the_record_is_ignored(text):
+    table = Table.from_columns(results_of("")).with_meta(**{results.CLASSIFIED: text})
+    assert results.record_of(table) is None
+    assert results.class_columns(table) == {"QSO": "p_QSO"}
+
+
 @pytest.mark.parametrize(
     "name", [results.CLASS, *results.NUMBERS, results.OUTLIER, results.probability_name("QSO")]
 )

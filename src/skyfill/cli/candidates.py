@@ -222,7 +222,8 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
     """Add the evidence for and against each candidate if a model is given."""
     from skyfill.catalog import Schema
     from skyfill.errors import ModelError
-    from skyfill.model import features_of, load_model, scorer_of
+    from skyfill.model import judge_of, load_model, scorer_of
+    from skyfill.model.results import record_of
     from skyfill.report.candidates import evidence, with_evidence
 
     if not given["model"]:
@@ -235,11 +236,12 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
             f"{given['model']}: has no class {given['name']!r}; its classes are "
             f"{', '.join(scorer.classes)}; give the model that made {given['results']}"
         )
-    X, _, absent = features_of(model, found.table)
-    scorer = scorer.without([model.names.index(name) for name in absent])
+    record = record_of(found.table, given["prefix"]) or {}
+    is_own = record.get("model") == model.identifier
+    judge, cells = judge_of(model, found.table, record.get("prior") if is_own else None)
     # Draws would add scatter to every difference of odds.
-    classify = partial(scorer.probabilities, n_draws=0)
-    bits = evidence(classify, X, scorer.classes.index(given["name"]))
+    classify = partial(judge.probabilities, n_draws=0)
+    bits = evidence(classify, cells, scorer.classes.index(given["name"]))
     return with_evidence(found.table, bits, model.names, given["prefix"]), model.identifier
 
 

@@ -61,26 +61,25 @@ def command(context: click.Context, /, **options: Any) -> None:
     the model's features. The page shows the gaps, the network, the effect of given values, the
     quality of filled values and classes, and a panel for every object.
     """
-    from skyfill.catalog import Provenance, open_scan
+    from skyfill.catalog import Provenance, Table, open_scan
     from skyfill.evaluate import name_groups
     from skyfill.model import load_model
     from skyfill.model.declared import prepared
-    from skyfill.model.results import without_prefix
+    from skyfill.model.results import results_prefix, without_prefix
     from skyfill.report import Report, read_evaluations, read_results, write_page
     from skyfill.sky import PositionColumns
 
     model = load_model(options["model"])
     results = None
     if options["results"]:
-        rules = shared.rules_of(options)
-        model = mention_training(model, rules, open_scan(options["results"]).schema.names)
+        rules, schema = shared.rules_of(options), open_scan(options["results"]).schema
+        model = mention_training(model, rules, schema.names)
+        prefix = options["prefix"] or results_prefix(Table(schema.empty_table()))
         results = read_results(
             options["results"],
             model.features,
             options["max_objects"],
-            prepare=lambda table: prepared(
-                model, without_prefix(rules.apply(table), options["prefix"])
-            ),
+            prepare=lambda table: prepared(model, without_prefix(rules.apply(table), prefix)),
             position=PositionColumns.parse(options["position"]) if options["position"] else None,
         )
         if not options["position"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from skyfill.model import results
 from skyfill.model.cells import cells_of
 from skyfill.model.pipeline import Model
 from skyfill.model.recognition import are_known
+from skyfill.network import Cells
 
 Array = NDArray[np.float64]
 # From which probability on a group of classes is decided for.
@@ -78,22 +80,36 @@ def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Ta
         ``entropy`` (bits), ``gap_share``, ``outlier`` and ``outlier_score``; ``trained_on`` marks
         rows of the training set. With a tree of classes also ``any_<group>``, the probability of
         each group, and ``class_sure``, the smallest group or the class that is sure. A column of
-        the input that has one of these names is refused, unless an earlier run wrote it.
+        the input that has one of these names is refused, unless an earlier run wrote it. The
+        metadata tell which columns are the results.
     """
     how, scorer = how or Scoring(), scorer_of(model)
     more = [] if model.trained_on is None else [results.TRAINED_ON]
     check_results(table, scorer, how.prefix, more)
-    if how.prior is not None:
-        scorer = replace(scorer, prior=np.array(how.prior))
-    cells, _, absent = cells_of(model, table)
-    judge, rng = scorer.without([model.names.index(name) for name in absent]), how.seed
-    found = judge.score(cells, n_draws=how.n_draws, average=how.marginalize, rng=rng)
+    judge, cells = judge_of(model, table, how.prior)
+    found = judge.score(cells, n_draws=how.n_draws, average=how.marginalize, rng=how.seed)
     columns = _result_columns(scorer, found) | tree_columns(scorer, found.probabilities, how.sure)
     if model.trained_on is not None:
         columns[results.TRAINED_ON] = pa.array(are_known(cells.values, model.trained_on))
     for name, values in columns.items():
         table = table.with_column(how.prefix + name, values, results.result_info(name))
-    return table
+    return results.with_record(table, how.prefix, _record(model, scorer, how))
+
+
+def judge_of(
+    model: Model, table: Table, prior: Sequence[float] | None = None
+) -> tuple[Scorer, Cells]:
+    """Return what classifies the rows of a table, and all that it is told of them."""
+    scorer = scorer_of(model)
+    if prior is not None:
+        scorer = replace(scorer, prior=np.array(prior))
+    cells, _, absent = cells_of(model, table)
+    return scorer.without([model.names.index(name) for name in absent]), cells
+
+
+def _record(model: Model, scorer: Scorer, how: Scoring) -> dict[str, Any]:
+    """Describe for the metadata how a table was classified."""
+    return {"model": model.identifier, "classes": scorer.classes, "prior": how.prior}
 
 
 def check_results(table: Table, scorer: Scorer, prefix: str = "", more: Sequence[str] = ()) -> None:

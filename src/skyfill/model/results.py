@@ -6,7 +6,9 @@ chosen by the user stands before all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,6 +25,8 @@ RANK, MEMBERSHIP, NEW, IN_LIST = "rank", "probability", "new", "in_"
 EVIDENCE = {"evidence_for": "for", "evidence_against": "against"}
 # Of the next measurement.
 NEXT, NEXT_BITS, NEXT_ENTROPY, BITS = "next", "next_bits", "next_entropy", "bits_"
+# Where a table keeps, for each prefix, how it was classified.
+CLASSIFIED = "classified"
 # Results that are numbers, apart from the probabilities of the classes.
 NUMBERS = (ENTROPY, GAP_SHARE, OUTLIER_SCORE)
 
@@ -80,17 +84,76 @@ def group_name(name: str) -> str:
 def probability_columns(names: Iterable[str], prefix: str = "") -> dict[str, str]:
     """Find the classes among the columns of a table of results, and their probabilities.
 
-    Where no column has the prefix, those without one are taken.
-
     Examples
     --------
     >>> probability_columns(["id", "class", "p_QSO", "p_RRL"])
     {'QSO': 'p_QSO', 'RRL': 'p_RRL'}
     """
-    names, start = list(names), prefix + _PROBABILITY
+    start = prefix + _PROBABILITY
     own = (n for n in names if n.startswith(start) and n not in _OF_COUNTERPARTS)
-    found = {n.removeprefix(start): n for n in own if n != start}
-    return probability_columns(names) if prefix and not found else found
+    return {n.removeprefix(start): n for n in own if n != start}
+
+
+def class_columns(table: Table, asked: str = "") -> dict[str, str]:
+    """Find the classes of a table of results, and the columns of their probabilities.
+
+    `asked` stands before the names of the results, if it is known; see `results_prefix`.
+    """
+    prefix = results_prefix(table, asked)
+    found = probability_columns(table.names, prefix)
+    known = _records(table).get(prefix, {}).get("classes", found)
+    return {kind: name for kind, name in found.items() if kind in known}
+
+
+def with_record(table: Table, prefix: str, record: Mapping[str, Any]) -> Table:
+    """Let a table remember how it was classified: which columns are results, and their likeness."""
+    records = {key: each for key, each in _records(table).items() if key != prefix}
+    return table.with_meta(**{CLASSIFIED: json.dumps(records | {prefix: record})})
+
+
+def record_of(table: Table, prefix: str = "") -> dict[str, Any] | None:
+    """Return how a table says that it was classified; None where it does not."""
+    return _records(table).get(results_prefix(table, prefix))
+
+
+def _records(table: Table) -> dict[str, dict[str, Any]]:
+    """Read the records of a table, as far as they are some: any program may have changed it."""
+    try:
+        found = json.loads(table.meta.get(CLASSIFIED, "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    records = found.items() if isinstance(found, dict) else ()
+    return {
+        key: each
+        for key, each in records
+        if isinstance(each, dict) and isinstance(each.get("classes", []), list)
+    }
+
+
+def results_prefix(table: Table, asked: str = "") -> str:
+    """Find what stands before the names of the results of classifying.
+
+    What was asked for, where results have it; else what the table remembers; else, as plain text
+    remembers nothing, what stands before all that classifying writes. Of several, none, or the
+    last one.
+
+    Examples
+    --------
+    >>> table = Table.from_columns({"class": ["?"], "p_QSO": [1.0], "sf_class": ["RRL"]})
+    >>> results_prefix(table), results_prefix(with_record(table, "sf_", {}))
+    ('', 'sf_')
+    """
+    if asked and probability_columns(table.names, asked):
+        return asked
+    ends = (CLASS, OUTLIER, *NUMBERS)
+    starts = [n.removesuffix(CLASS) for n in table.names if n.endswith(CLASS)]
+    known = [start for start in starts if start in _records(table)] or [
+        start
+        for start in starts
+        if {start + end for end in ends} <= set(table.names)
+        and probability_columns(table.names, start)
+    ]
+    return "" if not known or "" in known else known[-1]
 
 
 def result_info(name: str) -> ColumnInfo | None:
@@ -140,7 +203,10 @@ def without_prefix(table: Table, prefix: str) -> Table:
     names = [plain.get(n, before_name(n) if n in taken else n) for n in table.names]
     fields = [f.with_name(n) for f, n in zip(table.arrow.schema, names, strict=True)]
     schema = pa.schema(fields, metadata=table.arrow.schema.metadata)
-    return Table(pa.Table.from_arrays(table.arrow.columns, schema=schema))
+    renamed = Table(pa.Table.from_arrays(table.arrow.columns, schema=schema))
+    if not (classes := list(class_columns(table, prefix))):
+        return renamed
+    return with_record(renamed, "", (record_of(table, prefix) or {}) | {"classes": classes})
 
 
 def filled_parts(quantiles: Iterable[float], n_draws: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from skyfill.catalog import Table
 from skyfill.errors import CatalogError, DataError
 from skyfill.model import results
+from skyfill.network import Cells
+from skyfill.network.cells import as_cells
 
 Array = NDArray[np.float64]
 # Odds beyond a million to one count as a million to one.
@@ -24,17 +26,17 @@ N_NAMED = 3
 def probability_of(table: Table, name: str, prefix: str = "") -> Array:
     """Return the probability of a class for each row of a table of results; NaN if it has none.
 
-    `prefix` stands before the names of the results, see `probability_columns`.
+    `prefix` stands before the names of the results, see `results_prefix`.
 
     Examples
     --------
     >>> probability_of(Table.from_columns({"id": ["a"], "p_QSO": [0.9]}), "QSO")
     array([0.9])
     """
-    columns = results.probability_columns(table.names, prefix)
-    for group in (prefix + results.group_name(name), results.group_name(name)):
-        if name not in columns and group in table.names:
-            columns[name] = group
+    columns = results.class_columns(table, prefix)
+    group = results.results_prefix(table, prefix) + results.group_name(name)
+    if name not in columns and group in table.names:
+        columns[name] = group
     if name not in columns:
         known = ", ".join(columns)
         found = f"the classes are {known}" if known else "there are no probabilities"
@@ -112,16 +114,17 @@ def _in_front(table: Table, front: Table) -> Table:
 
 
 def evidence(
-    classify: Callable[[Array], Array], X: ArrayLike, code: int, p: ArrayLike | None = None
+    classify: Callable[[Any], Array], X: ArrayLike | Cells, code: int, p: ArrayLike | None = None
 ) -> Array:
     """Measure the evidence in each seen value: the change of the odds when it is hidden.
 
     Parameters
     ----------
     classify : callable
-        Probabilities of shape (n, classes) of a table with gaps, such as `Scorer.probabilities`.
-    X : array of shape (n, p)
-        NaN is a gap.
+        Probabilities of shape (n, classes) of a table with gaps, or of Cells where X has limits or
+        errors, such as `Scorer.probabilities`.
+    X : array of shape (n, p), or Cells
+        NaN is a gap, which keeps its limits. A hidden value has none.
     code : int
         Index of the class.
     p : array of shape (n,), optional
@@ -142,15 +145,18 @@ def evidence(
     >>> evidence(red, [[1.0, 5.0]], 0)
     array([[2., 0.]])
     """
-    table = np.array(X, dtype=np.float64)
-    whole = _log_odds(classify(table)[:, code] if p is None else np.asarray(p, dtype=np.float64))
-    bits = np.full(table.shape, np.nan)
-    for j in range(table.shape[1]):
-        rows = np.flatnonzero(~np.isnan(table[:, j]))
+    cells = as_cells(X)
+
+    def odds(known: Cells) -> Array:
+        return _log_odds(classify(known.values if known.is_plain else known)[:, code])
+
+    whole = odds(cells) if p is None else _log_odds(np.asarray(p, dtype=np.float64))
+    bits = np.full(cells.values.shape, np.nan)
+    for j, column in enumerate(cells.values.T):
+        rows = np.flatnonzero(~np.isnan(column))
         if rows.size:
-            hidden = table[rows]
-            hidden[:, j] = np.nan
-            bits[rows, j] = whole[rows] - _log_odds(classify(hidden)[:, code])
+            hidden = cells.take(rows).hide(np.arange(len(cells.values.T)) == j)
+            bits[rows, j] = whole[rows] - odds(hidden)
     return bits
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from skyfill.catalog import ColumnInfo, Role, Table, guess_roles
 from skyfill.catalog.column_info import described
 from skyfill.errors import CatalogError
-from skyfill.model.results import candidate_infos, result_info
+from skyfill.model.results import candidate_infos, result_info, results_prefix
 from skyfill.sky import find_position_columns
 
 # Spectral ranges of the UCD vocabulary, by the usual names of bands in lower case.
@@ -57,20 +57,21 @@ def with_meanings(schema: pa.Schema) -> tuple[pa.Schema, dict[str, str], list[st
     ({'Jmag': 'Magnitude in J', 'e_Jmag': 'Error of Jmag'}, ['n'])
     """
     stated = {column.name: ColumnInfo.from_metadata(column.metadata) for column in schema}
-    guesses = _guesses(schema, stated)
-    known = {name: _completed(name, info, guesses) for name, info in stated.items()}
+    guesses, prefix = _guesses(schema, stated), results_prefix(Table(schema.empty_table()))
+    results = {name: _result(name, info, prefix) for name, info in stated.items()}
+    known = {n: _completed(info, results[n] or guesses.get(n)) for n, info in stated.items()}
     for place, column in enumerate(schema):
         schema = schema.set(place, described(column, known[column.name]))
     guessed = {
         name: str(info.description)
         for name, info in known.items()
-        if info.description and not stated[name].description and not _result(name, stated[name])
+        if info.description and not stated[name].description and not results[name]
     }
     return schema, guessed, [name for name, info in known.items() if not info.description]
 
 
-def _completed(name: str, info: ColumnInfo, guesses: Mapping[str, ColumnInfo]) -> ColumnInfo:
-    known = _result(name, info) or guesses.get(name, ColumnInfo())
+def _completed(info: ColumnInfo, known: ColumnInfo | None) -> ColumnInfo:
+    known = known or ColumnInfo()
     return ColumnInfo(
         info.unit or known.unit,
         info.ucd or known.ucd,
@@ -80,11 +81,12 @@ def _completed(name: str, info: ColumnInfo, guesses: Mapping[str, ColumnInfo]) -
     )
 
 
-def _result(name: str, info: ColumnInfo) -> ColumnInfo | None:
-    """Describe what skyfill wrote."""
+def _result(name: str, info: ColumnInfo, prefix: str) -> ColumnInfo | None:
+    """Describe what skyfill wrote; `prefix` is that of the results of classifying."""
     if info.role is Role.REASON and info.of:
         return ColumnInfo(None, "meta.code", f"Why {info.of} is missing", Role.REASON, info.of)
-    return result_info(name) or candidate_infos().get(name)
+    own = result_info(name.removeprefix(prefix)) if name.startswith(prefix) else None
+    return own or candidate_infos().get(name)
 
 
 def _guesses(schema: pa.Schema, stated: Mapping[str, ColumnInfo]) -> dict[str, ColumnInfo]:

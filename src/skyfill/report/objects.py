@@ -27,7 +27,7 @@ from skyfill.model.results import (
     NUMBERS,
     OUTLIER,
     RANK,
-    probability_columns,
+    class_columns,
     probability_name,
     without_before,
 )
@@ -140,7 +140,7 @@ def class_names(table: Table) -> tuple[str, ...]:
     """Name the classes that have probabilities next to the column of the most probable class."""
     if CLASS not in table.names:
         return ()
-    columns = probability_columns(table.names)
+    columns = class_columns(table)
     return tuple(k for k, n in columns.items() if pa.types.is_floating(table.column(n).type))
 
 

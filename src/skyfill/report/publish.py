@@ -20,7 +20,7 @@ from skyfill.catalog.schema import Schema
 from skyfill.catalog.table import Table, schema_meta
 from skyfill.catalog.table_files import open_scan, open_writer
 from skyfill.errors import CatalogError
-from skyfill.model.results import CLASS
+from skyfill.model.results import CLASS, results_prefix
 from skyfill.report.column_meanings import with_meanings
 
 WIDTH = 80
@@ -44,6 +44,7 @@ class Tally:
     """Counts of a table that is read in batches, and what is not known of its columns.
 
     `guessed` are descriptions by column, from the names of columns; `unknown` columns have none.
+    `best` is the column of classes.
     """
 
     rows: int = 0
@@ -52,6 +53,7 @@ class Tally:
     classes: Counter[str] = field(default_factory=Counter)
     guessed: dict[str, str] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
+    best: str = CLASS
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count a batch."""
@@ -61,8 +63,8 @@ class Tally:
             if pa.types.is_string(column.type):
                 found = pc.sum(pc.match_substring_regex(column, FORMULA)).as_py() or 0
                 self.formulas.update({name: found} if found else {})
-        if CLASS in batch.schema.names:
-            for pair in pc.value_counts(batch.column(CLASS)).to_pylist():
+        if self.best in batch.schema.names:
+            for pair in pc.value_counts(batch.column(self.best)).to_pylist():
                 self.classes[str(pair["values"])] += pair["counts"]
 
 
@@ -108,7 +110,7 @@ def publish(
     empty = Table(scan.schema.empty_table())
     rules.check(empty.names)
     schema, guessed, unknown = with_meanings(rules.apply(empty).arrow.schema)
-    tally = Tally(guessed=guessed, unknown=unknown)
+    tally = Tally(guessed=guessed, unknown=unknown, best=results_prefix(empty) + CLASS)
     meta = schema_meta(schema)
     facts = {"title": notes.title, "source_provenance": meta.get(PROVENANCE_KEY, "")}
     facts |= {key: value for key, value in vars(notes).items() if value}

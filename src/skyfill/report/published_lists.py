@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import ColumnInfo, Role, Table, with_guessed_roles
 from skyfill.errors import CatalogError
-from skyfill.model.results import IN_LIST, NEW, candidate_infos, probability_columns
+from skyfill.model.results import IN_LIST, NEW, candidate_infos, class_columns
 from skyfill.report.candidates import probability_of
 from skyfill.sky import PositionColumns, match_positions, read_positions
 from skyfill.sky.identifiers import identifiers
@@ -194,7 +194,7 @@ class Search:
 
 
 def _most_probable(batch: Table, rows: Rows, prefix: str) -> tuple[NDArray[Any], Array]:
-    columns = probability_columns(batch.names, prefix)
+    columns = class_columns(batch, prefix)
     P = batch.numbers(*columns.values())[rows]
     known = np.where(np.isnan(P), -1.0, P)
     place = known.argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.int64)

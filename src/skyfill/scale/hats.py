@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from skyfill.catalog import Table
 from skyfill.catalog.provenance import PROVENANCE_KEY
-from skyfill.catalog.table import with_facts
+from skyfill.catalog.table import schema_meta, with_facts
 from skyfill.errors import CatalogError
 from skyfill.scale.driver import Output, Run, Task, run_job
 from skyfill.scale.job_folder import Done, JobFolder
@@ -233,7 +233,7 @@ def _write_partition(graph: Any, key: str, pixel: Any, base: str, order: int, pa
 def _describe_columns(folder: Path, columns: pa.Schema, provenance: str | None) -> None:
     """Write units, UCDs and roles, which pandas does not keep, to the metadata of a catalogue."""
     known = {field.name: field.metadata for field in columns}
-    facts = {PROVENANCE_KEY: provenance} if provenance else {}
+    facts = schema_meta(columns) | ({PROVENANCE_KEY: provenance} if provenance else {})
     for path in folder.glob("*/dataset/_common_metadata"):
         schema = pq.read_schema(path)
         fields = [field.with_metadata(known.get(field.name)) for field in schema]

@@ -236,7 +236,7 @@ def _hats_output(task: ModelTask, catalog: str | Path, output: str | Path) -> Ha
     return HatsOutput(
         scored,
         output,
-        pa.schema([*columns, *nested]),
+        pa.schema([*columns, *nested], metadata=columns.metadata),
         count=partial(count_results, columns=columns, prefix=task.work.prefix),
         properties={"skyfill_model": task.identifier},
     )
