@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 
 from skyfill.classify import CatalogClassifier
 from skyfill.classify.likeness import (
+    Likeness,
     Looks,
     check_looks,
     explained_by,
     learn_looks,
     looks_arrays,
+    measure_likeness,
     read_looks,
 )
 from skyfill.classify.prior import FieldShares, judge_shares
@@ -87,6 +89,66 @@ def test_gaps_at_random_do_not_make_a_field_look_different(seed, hidden):
     X = objects(rng.random(5000) < 0.1, rng)
     X[rng.random(X.shape) < hidden] = np.nan
     assert explained_by(np.array([0.9, 0.1]), HALVES, X, labelled(rng)) > 0.9
+
+
+NAMES = {"classes": ("a", "b"), "names": ("x", "y", "z")}
+
+
+def test_unlike_objects_as_on_paper():
+    """Magnitudes of 15 and 19, half and half; three in ten of the faint ones are beyond 19."""
+    X = np.repeat([[15.0], [19.0], [23.0]], [500_000, 350_000, 150_000], axis=0)
+    P = np.eye(2)[np.repeat([0, 1], 500_000)]
+    found = measure_likeness(P, HALVES, X, LOOKS, classes=("a", "b"), names=("V",))
+    assert (found.rows, found.feature) == (1_000_000, "V")
+    assert found.unlike == pytest.approx(0.15, abs=0.01)
+    assert found.classes["a"] == 0
+    assert found.classes["b"] == pytest.approx(0.3, abs=0.01)
+    # Under other shares than the probabilities rest on, four in ten of all would have to be others.
+    other = measure_likeness(P, np.array([0.9, 0.1]), X, LOOKS, classes=("a", "b"), names=("V",))
+    assert other.unlike == pytest.approx(0.4, abs=0.01)
+    assert other.classes == found.classes
+
+
+def posterior(X, shares):
+    """Probabilities that hold for `objects`, by Bayes' rule."""
+    odds = shares[1] / shares[0] * np.exp(3 * X[:, 0] - 3 * X[:, 1] - 9)
+    return np.column_stack([1 / (1 + odds), odds / (1 + odds)])
+
+
+@given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.95), n=st.integers(100, 5000),
+       n_labelled=st.integers(20, 2000))  # fmt: skip
+@settings(max_examples=25)
+def test_objects_like_the_training_set_are_hardly_called_unlike(seed, share, n, n_labelled):
+    rng = np.random.default_rng(seed)
+    X, shares = objects(rng.random(n) < share, rng), np.array([1 - share, share])
+    X[rng.random(X.shape) < 0.3] = np.nan
+    P = posterior(np.nan_to_num(X), shares)
+    P = np.where(np.isnan(X[:, :2]).any(axis=1)[:, None], shares, P)
+    found = measure_likeness(P, shares, X, labelled(rng, n_labelled), **NAMES)
+    assert found.unlike < 0.1
+
+
+@given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.95))
+@settings(max_examples=25)
+def test_probabilities_that_hold_leave_no_class_unlike(seed, share):
+    rng = np.random.default_rng(seed)
+    X, shares = objects(rng.random(4000) < share, rng), np.array([1 - share, share])
+    found = measure_likeness(posterior(X, shares), shares, X, labelled(rng), **NAMES)
+    assert max(found.classes.values()) < 0.1
+
+
+def test_too_few_objects_no_common_column_and_old_models_tell_nothing():
+    rng = np.random.default_rng(0)
+    X, P, looks = objects(np.arange(200) % 2, rng), np.full((200, 2), 0.5), labelled(rng)
+    nothing = {"a": None, "b": None}
+    for values, known in ((X[:99], looks), (np.full(X.shape, np.nan), looks), (X, None)):
+        found = measure_likeness(P[: len(values)], HALVES, values, known, **NAMES)
+        assert found == Likeness(len(values), None, None, nothing)
+    sure = np.repeat([[1.0, 0.0], [0.0, 1.0]], [150, 50], axis=0)
+    found = measure_likeness(sure, HALVES, X, looks, **NAMES)
+    assert found.unlike == 0
+    assert found.classes["a"] is not None
+    assert found.classes["b"] is None
 
 
 def test_shares_are_kept_where_objects_look_different():

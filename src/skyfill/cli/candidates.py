@@ -12,7 +12,14 @@ import click
 
 from skyfill.cli import options
 from skyfill.cli.checks import mention_position, mention_training
-from skyfill.cli.expected_purity import SHOWN, Expectation, takes_purity, words_of
+from skyfill.cli.expected_purity import (
+    SHOWN,
+    Expectation,
+    doubt_about,
+    expected_at,
+    takes_purity,
+    words_of,
+)
 from skyfill.cli.survey_options import named_values
 from skyfill.cli.terminal import GUESSED, echo, mention, note, write_json
 
@@ -252,16 +259,17 @@ def _report(
     expected: ExpectedList,
     given: dict[str, Any],
 ) -> None:
-    n, of, here = len(found.rows), selection.n_rows, expected.at(given["least"])
+    (doubt, caution), n, of = doubt_about(found.table, given), len(found.rows), selection.n_rows
+    here, *there = (expected_at(expected, p, doubt) for p in (given["least"], *SHOWN))
     if given["as_json"]:
         lists = [{**asdict(r), "percent": r.percent, "new": r.new} for r in reports]
         facts = {"class": given["name"], "min_probability": given["least"]}
-        every = {"expected": here, "thresholds": [expected.at(p) for p in SHOWN]}
+        every = {"expected": here, "doubt": doubt or None, "thresholds": there}
         write_json({**facts, "rows": of, "candidates": n, "lists": lists, **every})
     else:
         for report in reports:
             echo(str(report))
     note(
         f"{n} of {of} objects are {given['name']} with probability {given['least']:g} or more"
-        f"{words_of(here, given['name'])} -> {given['output']}",
+        f"{words_of(here, given['name'], doubt, caution)} -> {given['output']}",
     )

@@ -186,6 +186,7 @@ def _has_no_value(table: Table, name: str) -> bool:
 
 def check_source(model: Model, source: Source, rules: Schema) -> None:
     """Check a few rows of a catalogue with `check_use`; what can be read only once is not read."""
+    from skyfill.model.cells import columns_for
     from skyfill.model.declared import prepared
     from skyfill.model.weighing import are_associations
 
@@ -195,17 +196,6 @@ def check_source(model: Model, source: Source, rules: Schema) -> None:
     columns = [name for name in columns_for(empty, model.names) if name in source.schema.names]
     are_objects = not are_associations(source.schema.names)
     check_use(model, rules.apply(source.sample(columns)), are_objects=are_objects)
-
-
-def columns_for(table: Table, names: Sequence[str]) -> list[str]:
-    """Name features and the columns that say more of them, by role or by name."""
-    from skyfill.catalog import with_guessed_roles
-    from skyfill.catalog.limit_rules import flag_column
-    from skyfill.model.measured import reason_columns
-
-    known = with_guessed_roles(table)
-    more = {*names, *(flag_column(table, name) for name in names), *reason_columns(table, names)}
-    return [n for n in known.names if n in more or known.info(n).of in names]
 
 
 def _mention_units(model: Model, table: Table) -> None:

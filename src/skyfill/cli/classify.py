@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +16,8 @@ from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
-    from skyfill.model import Model
+    from skyfill.classify.likeness import Likeness
+    from skyfill.model import Model, Scoring
     from skyfill.scale import Done
 
 
@@ -71,18 +73,39 @@ def command(context: click.Context, /, **options: Any) -> None:
     entropy that would vanish if the counterpart were known.
     """
     from skyfill.model import Scoring, classify_associations
+    from skyfill.scale import check_likeness
 
     job = open_application(context, options, "gaps")
     n_draws, marginalize, prefix = (options[key] for key in ("gap_draws", "draws", "prefix"))
     sure = options["sure"]
     work = Scoring(n_draws, marginalize, options["seed"], _prior(job), prefix, sure)
+    likeness = check_likeness(job.model, job.source, work, job.rules)
+    _warn_of_unlike(likeness, options)
+    work = replace(work, likeness=likeness)
     done = job.run(
         work,
         "classifying",
         lambda table: classify_associations(job.model, table, work),
         lambda table: _count(table, prefix),
     )
-    _report(done, job.model, work.prior, options)
+    _report(done, job.model, work, options)
+
+
+def _warn_of_unlike(likeness: Likeness, options: dict[str, Any]) -> None:
+    """Warn where probabilities promise too much: of all objects, or of those taken for a class."""
+    from skyfill.classify.likeness import LEAST_OBJECTS
+    from skyfill.report.purity import unlike_words
+
+    if likeness.rows < LEAST_OBJECTS:
+        return
+    facts = likeness._asdict()
+    classes = (unlike_words(facts, name) for name in likeness.classes)
+    if words := unlike_words(facts) or "; ".join(filter(None, classes)):
+        shares = "estimate the shares of the classes (--prior estimate), or "
+        warn(
+            f"{options['catalog']}: {words}: probabilities hold less than they say; "
+            f"{'' if options['prior'] else shares}label some of its objects"
+        )
 
 
 def _count(table: Table, prefix: str) -> Mapping[str, int]:
@@ -95,9 +118,7 @@ def _count(table: Table, prefix: str) -> Mapping[str, int]:
     return counts
 
 
-def _report(
-    done: Done, model: Model, prior: tuple[float, ...] | None, options: dict[str, Any]
-) -> None:
+def _report(done: Done, model: Model, work: Scoring, options: dict[str, Any]) -> None:
     from skyfill.model.results import TRAINED_ON
 
     outliers, known = done.counts.get("outliers", 0), done.counts.get(TRAINED_ON, 0)
@@ -111,7 +132,8 @@ def _report(
     found = {name: done.counts.get(f"class.{name}", 0) for name in classes}
     if options["as_json"]:
         facts = {"rows": done.rows, "classes": found, "outliers": outliers, "trained_on": known}
-        facts["prior"] = None if prior is None else dict(zip(classes, prior, strict=True))
+        facts["prior"] = work.prior and dict(zip(classes, work.prior, strict=True))
+        facts["likeness"] = work.likeness and work.likeness._asdict()
         write_json({**facts, "draws": options["draws"], "model": model.identifier})
     words = ", ".join(f"{count} {name}" for name, count in found.items() if count)
     note(

@@ -85,8 +85,44 @@ def _classes(table: Table, given: Mapping[str, Any]) -> NDArray[Any]:
     return label_texts(table.column(found[0]).to_pylist())
 
 
-def words_of(facts: Mapping[str, Any], name: str) -> str:
-    """Say what is to be expected of a list."""
+def doubt_about(found: Table, given: Mapping[str, Any]) -> tuple[str, str]:
+    """Say why nothing is to be expected of a list, and what else is to be known of its objects.
+
+    Where more than a tenth of them are unlike the training set, no number holds; objects that were
+    checked show how far probabilities hold nevertheless.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from skyfill.classify.likeness import NOTABLE_UNLIKE
+    from skyfill.model.results import OUTLIER, record_of, results_prefix
+    from skyfill.report.purity import unlike_words
+
+    if given["checked"] or not len(found):
+        return "", ""
+    likeness = (record_of(found, given["prefix"]) or {}).get("likeness")
+    if words := unlike_words(likeness, given["name"]):
+        return words, ""
+    flag = results_prefix(found, given["prefix"]) + OUTLIER
+    column = found.column(flag) if flag in found.names else pa.array([], pa.bool_())
+    n_unlike = (pc.sum(column).as_py() or 0) if pa.types.is_boolean(column.type) else 0
+    if n_unlike > NOTABLE_UNLIKE * len(found):
+        return f"{n_unlike} of them are unlike the training set ({flag})", ""
+    unknown = "whether they are like the training set is not known"
+    return "", unlike_words(likeness) if likeness else unknown
+
+
+def expected_at(expected: ExpectedList, least: float, doubt: str) -> dict[str, Any]:
+    """Describe what is to be expected above a threshold; None where there is doubt about it."""
+    facts = expected.at(least)
+    kept = ("threshold", "candidates")
+    return {key: None if doubt and key not in kept else value for key, value in facts.items()}
+
+
+def words_of(facts: Mapping[str, Any], name: str, doubt: str, caution: str) -> str:
+    """Say what is to be expected of a list, or why nothing is."""
+    if doubt:
+        return f"; how many of them are {name} is not stated: {doubt}; check some (--checked FILE)"
     if facts["purity"] is None:
         return ""
     parts = [
@@ -94,4 +130,4 @@ def words_of(facts: Mapping[str, Any], name: str) -> str:
         for key, what in (("purity", "the list"), ("completeness", f"all {name}"))
         if facts[key] is not None
     ]
-    return f"; expected to be {name}: {parts[0]}" + "".join(f", {part}" for part in parts[1:])
+    return f"; expected to be {name}: {', '.join(parts)}" + (caution and f"; {caution}")

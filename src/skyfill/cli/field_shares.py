@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import columns_for
 from skyfill.cli.terminal import note, warn
 from skyfill.errors import CatalogError
 
@@ -41,6 +40,7 @@ def read_field(path: Path | str, names: Sequence[str], rules: Schema) -> Table:
     import pyarrow as pa
 
     from skyfill.catalog import Table
+    from skyfill.model.cells import columns_for
     from skyfill.scale import open_source
 
     source = open_source(path, rules)

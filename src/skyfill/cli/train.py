@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import check_training, columns_for, mention_rules
+from skyfill.cli.checks import check_training, mention_rules
 from skyfill.cli.effort import settle_effort, takes_effort
 from skyfill.cli.expected_cost import LARGE_STEPS, expect_train
 from skyfill.cli.field_shares import field_files, takes_field
@@ -116,6 +116,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     from skyfill.catalog import Provenance, read_table
     from skyfill.cli.train_large import Place, choose_place, learn_large
     from skyfill.model import before_filling
+    from skyfill.model.cells import columns_for
     from skyfill.model.description import describe_beyond, describe_refined
     from skyfill.scale import open_source
 

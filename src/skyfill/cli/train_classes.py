@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import check_leaks, check_repeats, columns_for
+from skyfill.cli.checks import check_leaks, check_repeats
 from skyfill.cli.field_shares import facts_of as field_facts
 from skyfill.cli.field_shares import mention_shares, read_field
 from skyfill.cli.input_warnings import warn_of_odd_field
@@ -73,6 +73,7 @@ def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Lea
     """Grow trees on the labelled rows of a catalogue whose features were learned from all rows."""
     from skyfill.catalog import Role, with_guessed_roles
     from skyfill.model import add_classes, before_filling
+    from skyfill.model.cells import columns_for
     from skyfill.scale.labelled_rows import labelled_rows
 
     empty, label, model = source.table(), options["label"], found.model

@@ -1,6 +1,6 @@
 """A fitted pipeline: schema, network, scorer and provenance; saved and loaded as one safe file."""
 
-from skyfill.model.applying import Scoring, classify_table, judge_of, scorer_of
+from skyfill.model.applying import Scoring, classify_table, judge_of, likeness_of, scorer_of
 from skyfill.model.cells import cells_of, features_of, summarize_cells
 from skyfill.model.class_training import add_classes, train_classifier
 from skyfill.model.description import describe_model
@@ -32,6 +32,7 @@ __all__ = [
     "fill_associations",
     "fill_table",
     "judge_of",
+    "likeness_of",
     "load_model",
     "refine",
     "save_model",

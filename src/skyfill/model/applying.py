@@ -14,6 +14,7 @@ from skyfill.catalog import ColumnInfo, Table
 from skyfill.catalog.new_columns import USE_PREFIX, check_new
 from skyfill.classify.class_tree import decide, sum_groups
 from skyfill.classify.gap_draws import AUTO, N_DRAWS, Draws
+from skyfill.classify.likeness import Likeness, measure_likeness
 from skyfill.classify.scorer import Scorer, Scores
 from skyfill.errors import CatalogError, ModelError
 from skyfill.model import results
@@ -47,6 +48,9 @@ class Scoring:
         Before the names of all columns that are added.
     sure : float
         Where the model knows groups of classes: the probability from which on one is decided for.
+    likeness : Likeness, optional
+        How many objects of the whole table are unlike the training set (`likeness_of`); written
+        into the metadata, nothing else.
     """
 
     n_draws: int = N_DRAWS
@@ -55,6 +59,7 @@ class Scoring:
     prior: tuple[float, ...] | None = None
     prefix: str = ""
     sure: float = SURE
+    likeness: Likeness | None = None
 
     def apply(self, model: Model, table: Table, place: int = 0) -> Table:
         """Classify a batch of a table; as in `Filling`, draws follow from its place."""
@@ -107,9 +112,27 @@ def judge_of(
     return scorer.without([model.names.index(name) for name in absent]), cells
 
 
+def likeness_of(model: Model, table: Table, how: Scoring | None = None) -> Likeness:
+    """Measure how many objects of a table are unlike the training set; see `measure_likeness`.
+
+    Parameters
+    ----------
+    model : Model
+    table : Table
+        All rows that are classified, or a fair sample of them.
+    how : Scoring, optional
+    """
+    how = how or Scoring()
+    judge, cells = judge_of(model, table, how.prior)
+    P = judge.probabilities(cells, n_draws=how.marginalize, rng=how.seed)
+    named = {"classes": judge.classes, "names": model.names}
+    return measure_likeness(P, judge.prior, cells.values, judge.looks, **named)
+
+
 def _record(model: Model, scorer: Scorer, how: Scoring) -> dict[str, Any]:
     """Describe for the metadata how a table was classified."""
-    return {"model": model.identifier, "classes": scorer.classes, "prior": how.prior}
+    record = {"model": model.identifier, "classes": scorer.classes, "prior": how.prior}
+    return record if how.likeness is None else record | {"likeness": how.likeness._asdict()}
 
 
 def check_results(table: Table, scorer: Scorer, prefix: str = "", more: Sequence[str] = ()) -> None:

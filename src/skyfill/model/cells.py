@@ -15,12 +15,14 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from skyfill.catalog import ColumnInfo, Reason, Role, Table
+from skyfill.catalog import ColumnInfo, Reason, Role, Table, with_guessed_roles
 from skyfill.catalog.column_info import FLUXES, MAGNITUDES
+from skyfill.catalog.limit_rules import flag_column
 from skyfill.catalog.units import numbers_in
 from skyfill.errors import CatalogError
 from skyfill.model import results
 from skyfill.model.declared import prepared
+from skyfill.model.measured import reason_columns
 from skyfill.model.pipeline import CellCounts, Detection, Feature, Model
 from skyfill.network import Cells
 
@@ -151,6 +153,13 @@ def find_companions(table: Table) -> Companions:
         if info.of in table.names and not results.is_filled_part(table, name):
             found.setdefault((info.role, str(info.of)), name)
     return found
+
+
+def columns_for(table: Table, names: Sequence[str]) -> list[str]:
+    """Name features and the columns that say more of them, by role or by name."""
+    known = with_guessed_roles(table)
+    more = {*names, *(flag_column(table, name) for name in names), *reason_columns(table, names)}
+    return [n for n in known.names if n in more or known.info(n).of in names]
 
 
 def _factor(feature: Feature, table: Table, name: str) -> float:

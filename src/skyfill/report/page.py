@@ -19,6 +19,7 @@ from skyfill.catalog.provenance import read_provenance
 from skyfill.evaluate.surveys import Groups, guess_groups
 from skyfill.model import Model, judge_of
 from skyfill.model.cells import is_magnitude
+from skyfill.model.results import record_of
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import Margin
 from skyfill.network.summary import Summary, pooled_cov, summarize_network
@@ -34,6 +35,7 @@ from skyfill.report.network_drawing import (
 )
 from skyfill.report.objects import Results, export_objects
 from skyfill.report.page_data import axes_of, export_network, to_script
+from skyfill.report.purity import unlike_words
 
 # In the order in which they are loaded: later parts use earlier ones.
 SCRIPTS = (
@@ -139,6 +141,8 @@ def _summary(report: Report) -> str:
         )
     if report.results is None:
         return text
+    if words := unlike_words((record_of(report.results.table) or {}).get("likeness")):
+        text += f" When they were classified: {words}, so that probabilities promise too much."
     return text + " Open the panel of any object, or try values of your own under What if."
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, logit
 
 from skyfill.catalog import Table
+from skyfill.classify.likeness import LEAST_OBJECTS, NOTABLE_UNLIKE
 from skyfill.errors import DataError
 from skyfill.report.candidates import probability_of
 
@@ -179,3 +180,34 @@ def _interval(mean: Array, variance: Array, weight: Array, n: Array) -> Array:
     # A share of exactly 0 or 1 has no beta distribution.
     ends = [np.where((center <= 0) | (center >= 1), center, end) for end in ends]
     return np.column_stack([center, *ends])
+
+
+def unlike_words(likeness: Mapping[str, Any] | None, name: str | None = None) -> str:
+    """Say how many objects are unlike the training set, where more than a tenth is; else nothing.
+
+    Parameters
+    ----------
+    likeness : mapping, optional
+        A `Likeness`, as in the record of a table that was classified (`record_of`).
+    name : str, optional
+        A class: of the objects taken for it.
+
+    Examples
+    --------
+    >>> unlike_words({"rows": 900, "unlike": 0.62, "feature": "V", "classes": {"QSO": 0.02}})
+    'at least 62 % of the objects are unlike the training set, first of all in V'
+    >>> unlike_words({"rows": 900, "unlike": 0.62, "feature": "V", "classes": {"QSO": 0.02}}, "QSO")
+    ''
+    """
+    facts = likeness or {}
+    own = (facts.get("classes") or {}).get(name)
+    share = facts.get("unlike") if own is None else own
+    if likeness is None or (share is not None and share <= NOTABLE_UNLIKE):
+        return ""
+    if share is None:
+        n = facts.get("rows") or 0
+        why = f"only {n} rows" if n < LEAST_OBJECTS else "its model does not know how that looks"
+        return f"whether the objects are like the training set could not be checked ({why})"
+    what = "the objects" if own is None else f"the objects taken for {name}"
+    column = "" if own is not None else f", first of all in {facts.get('feature')}"
+    return f"at least {100 * share:.0f} % of {what} are unlike the training set{column}"

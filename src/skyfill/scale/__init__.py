@@ -4,7 +4,7 @@ from skyfill.scale.driver import Run, Task, run_job
 from skyfill.scale.em_steps import Steps
 from skyfill.scale.inputs import Source, open_source
 from skyfill.scale.job_folder import Done
-from skyfill.scale.scoring import apply_model, estimate_field_prior
+from skyfill.scale.scoring import apply_model, check_likeness, estimate_field_prior
 from skyfill.scale.train_disk import train_file
 from skyfill.scale.workers import Workers, alone, cluster, threads, workers_for
 
@@ -17,6 +17,7 @@ __all__ = [
     "Workers",
     "alone",
     "apply_model",
+    "check_likeness",
     "cluster",
     "estimate_field_prior",
     "open_source",

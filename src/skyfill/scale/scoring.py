@@ -15,11 +15,22 @@ import pyarrow as pa
 from skyfill.catalog import Role, Schema, Table
 from skyfill.catalog.table_files import conforming
 from skyfill.classify.field import shares_for
+from skyfill.classify.likeness import Likeness
 from skyfill.classify.prior import FieldShares
 from skyfill.errors import CatalogError, ModelError, SkyfillError
-from skyfill.model import Model, absent_features, cells_of, load_model, scorer_of
-from skyfill.model.declared import overridden
+from skyfill.model import (
+    Model,
+    Scoring,
+    absent_features,
+    cells_of,
+    likeness_of,
+    load_model,
+    scorer_of,
+)
+from skyfill.model.cells import columns_for
+from skyfill.model.declared import overridden, prepared
 from skyfill.model.results import is_filled_part, result_info
+from skyfill.model.weighing import are_associations
 from skyfill.scale import inputs
 from skyfill.scale.driver import Output, Run, Task, run_job
 from skyfill.scale.hats import HatsOutput, is_hats, open_hats, stored_schema
@@ -27,9 +38,13 @@ from skyfill.scale.inputs import Batch, Part, Source, open_source
 from skyfill.scale.job_folder import Done, JobFolder, identify
 from skyfill.scale.outputs import FileOutput, FolderOutput, count_results, part_name
 from skyfill.scale.parquet_join import write_groups
+from skyfill.sky import PROBABILITY
 
 # Rows from which the class shares of a catalogue are estimated.
 PRIOR_ROWS = 200_000
+# Of the rows of a catalogue, this part is checked for being like the training set, which takes that
+# part of the time of classifying; of few rows, more.
+CHECKED_PART, CHECKED_ROWS = 20, 5000
 
 
 class Work(Protocol):
@@ -216,6 +231,41 @@ def estimate_field_prior(model: Model, source: Source, rules: Schema | None = No
         if sum(map(len, found)) >= PRIOR_ROWS:
             break
     return shares_for(scorer, *(np.concatenate(parts) for parts in (found, values, known)))
+
+
+def check_likeness(
+    model: Model, source: Source, how: Scoring, rules: Schema | None = None
+) -> Likeness:
+    """Measure on a sample how many objects of a catalogue are unlike the training set.
+
+    Parameters
+    ----------
+    model : Model
+    source : Source
+        Of all associations of objects, those that are more likely than all others count. What can
+        be read only once is not read.
+    how : Scoring
+    rules : Schema, optional
+        As in `apply_model`.
+
+    Returns
+    -------
+    Likeness
+        For ``Scoring(likeness=...)``; see `likeness_of`.
+    """
+    rules = rules or Schema()
+    if not all(file.is_file() for file in source.files[:1]):
+        return Likeness()
+    model = overridden(model, rules)
+    more = [PROBABILITY] if are_associations(source.schema.names) else []
+    empty = prepared(model, rules.apply(source.table()))
+    names = [n for n in columns_for(empty, [*model.names, *more]) if n in source.schema.names]
+    table = rules.apply(source.sample(names))
+    if more:
+        table = Table(table.arrow.filter(pa.array(table.numbers(PROBABILITY)[:, 0] > 0.5)))
+    n = max((source.count_rows() or len(table)) // CHECKED_PART, CHECKED_ROWS)
+    rows = np.unique(np.linspace(0, len(table) - 1, min(n, len(table))).astype(int))
+    return likeness_of(model, Table(table.arrow.take(pa.array(rows))), how)
 
 
 def _hats_output(task: ModelTask, catalog: str | Path, output: str | Path) -> HatsOutput:
