@@ -33,3 +33,15 @@ def test_a_cluster_closes_in_silence_in_the_middle_of_a_heartbeat_and_when_worke
     run = [sys.executable, "-c", INTERRUPTED]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_dask_works_as_before_once_a_local_cluster_has_closed():
+    """Without it, LSDB would look for the cluster that is gone."""
+    import dask
+
+    from skyfill.scale.workers import open_client
+
+    before = dask.config.get("scheduler", None)
+    with open_client("local", n_workers=1):
+        assert dask.config.get("scheduler") == "dask.distributed"
+    assert dask.config.get("scheduler", None) == before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,15 +134,14 @@ def _start(n_workers: int) -> Iterator[Any]:
 
     options["plugins"] = (QuietClose(),)
     with (
+        ExitStack() as once_closed,
         distributed.LocalCluster(n_workers, processes=True, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
         try:
             yield client
         finally:
-            with quiet():
-                client.close()
-                cluster.close()
+            once_closed.enter_context(quiet())
 
 
 def _connect(address: str) -> Any:
