@@ -29,6 +29,8 @@ class Cells:
     errors : array of shape (n, p), optional
         Standard deviation of the error of a seen value. For a limit it is the width over which the
         chance of a detection falls. NaN or 0: exact.
+    keys : array of shape (n,), optional
+        64-bit numbers from which the random numbers of the rows follow (`random_keys.py`).
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Cells:
     lower: Array | None = None
     upper: Array | None = None
     errors: Array | None = None
+    keys: NDArray[np.uint64] | None = None
 
     def __post_init__(self) -> None:
         values = as_table(self.values)
@@ -102,10 +105,16 @@ class Cells:
         """Keep some rows: a slice, or an array of places or truth values."""
         # Not by calling the class: all that it checks has been checked.
         kept = object.__new__(Cells)
-        for name in ("values", *_WORDS):
+        for name in ("values", *_WORDS, "keys"):
             given = getattr(self, name)
             object.__setattr__(kept, name, None if given is None else given[rows])
         return kept
+
+    def with_keys(self, keys: NDArray[np.uint64]) -> Cells:
+        """Set what the random numbers of the rows follow from."""
+        found = self.take(slice(None))
+        object.__setattr__(found, "keys", keys)
+        return found
 
     def joined(self, other: Cells) -> Cells:
         """Put the rows of another table with the same columns below.
@@ -143,9 +152,10 @@ class Cells:
         [[0.1, nan]]
         """
         if self.errors is None:
-            return Cells(values, self.lower, self.upper)
+            return Cells(values, self.lower, self.upper, keys=self.keys)
         is_new = np.isnan(self.values) & ~np.isnan(values)
-        return Cells(values, self.lower, self.upper, np.where(is_new, np.nan, self.errors))
+        errors = np.where(is_new, np.nan, self.errors)
+        return Cells(values, self.lower, self.upper, errors, self.keys)
 
 
 def keep_within(xp: Any, given: tuple[Any, ...], filled: Any) -> Any:

@@ -134,10 +134,10 @@ def test_independent_limits_are_exact() -> None:
 
 def test_draws_lie_within_hard_limits_and_have_the_moments() -> None:
     cov, low = np.array([[1.0, 0.6], [0.6, 1.0]]), np.array([0.5, 1.0])
-    state, x = np.array([7], np.uint64), np.empty(2)
+    states, x = np.array([7, 8], np.uint64), np.empty(2)
     found = np.empty((4000, 2))
     for row in found:
-        draw_windows(np.linalg.inv(cov), low, np.full(2, INF), np.zeros(2), low + 0.5, state, x)
+        draw_windows(np.linalg.inv(cov), low, np.full(2, INF), np.zeros(2), low + 0.5, states, x)
         row[:] = x
     assert (found >= low).all()
     _, mean, S = propagated(cov, low, [INF, INF])

@@ -25,6 +25,8 @@ from skyfill.network.mixture.solving import (
     place_errors,
     solve,
 )
+from skyfill.network.mixture.truncated_kernels import quantile
+from skyfill.network.random_keys import number
 
 
 @njit
@@ -213,28 +215,30 @@ def find_gap_quantiles(i, room, gaps, first, shares, mean, sd, windows, maps, ca
 
 
 @njit
-def draw_row(i, room, rows, cells, sorts, sites, known, resp, dice, maps, out):  # type: ignore[no-untyped-def]
+def draw_row(i, room, rows, cells, sorts, sites, known, resp, keys, maps, out):  # type: ignore[no-untyped-def]
     """Write a joint draw of a plain row: a component by its responsibility, then its Gaussian.
 
-    `dice` holds uniform numbers, normal ones, and where the normal ones of each row begin. Item i
-    is draw * rows + number of the row among them.
+    `keys` holds those of the rows, the codes of the columns, and the number of the first draw. Item
+    i is draw * rows + number of the row among them.
     """
-    (uniform, normal, own), (order, steps, counts, _), means = dice, sorts, known[0]
+    (words, codes, first), (order, steps, counts, _), means = keys, sorts, known[0]
     t, r = i // rows.size, rows[i % rows.size]
     if counts[r] == 0:
         return
-    k = np.uint64(choose(resp[r], uniform[t, r]))
+    k = np.uint64(choose(resp[r], number(words[r], first + t, codes[order.shape[1]])))
     count, p = complete_row(r, k, room, cells, sorts, sites, known)
-    solved, a = p * (p + ONE) // TWO, NO
+    solved, h = p * (p + ONE) // TWO, NO
+    while h < count:
+        normal = quantile(number(words[r], first + t, codes[order[r, h]]))
+        a, row = NO, h * (h + ONE) // TWO
+        while a <= h:
+            room[solved + a] -= room[row + a] * normal
+            a += ONE
+        h += ONE
+    a = NO
     while a < count:
-        j, noise = order[r, a], 0.0
-        h, row = a, a * (a + ONE) // TWO
-        while h < count:
-            noise += room[row + a] * normal[t, np.uint64(own[r]) + h]
-            h += ONE
-            row += h
-        score = means[steps[r, a] + k] - room[solved + a] + noise
-        out[t, r, j] = value_at(maps, j, score)
+        j = order[r, a]
+        out[t, r, j] = value_at(maps, j, means[steps[r, a] + k] - room[solved + a])
         a += ONE
 
 

@@ -33,6 +33,8 @@ from skyfill.network.mixture.margin_moments import (
     place_of,
     spread_level,
 )
+from skyfill.network.mixture.truncated_kernels import quantile
+from skyfill.network.random_keys import number
 
 # Components of less than this responsibility are left out of moments and posteriors. Each cell of a
 # posterior then misses less than this share per component of its distribution.
@@ -325,24 +327,27 @@ def find_spreads(b, count, root, spread):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_gaps(X, order, starts, components, resp, mean, first_gap, uniform, normal, maps, out):  # type: ignore[no-untyped-def]
+def draw_gaps(X, order, starts, components, resp, mean, first_gap, keys, maps, out):  # type: ignore[no-untyped-def]
     """Write joint draws: a component by its responsibility, then its Gaussian, then the margins."""
     blocks, p, _ = components.means.shape
     lost, factors, z = np.empty(p + 1, np.int64), make_factors(blocks, p), make_room(p)
-    of_gap, of_normal = first_gap
+    codes, normal = keys.columns, np.empty(p)
     for g in range(starts.size - 1):
         count = find_lost(X[order[starts[g]]], lost)
         prepare(lost, count, components, factors, z)
         for a in range(starts[g], starts[g + 1]):
             r = order[a]
-            gap, own = of_gap[r], of_normal[r]
+            gap = first_gap[r]
             for t in range(out.shape[0]):
-                chosen = choose(resp[r], uniform[t, r])
+                key, nth = keys.rows[r], keys.first + t
+                chosen = choose(resp[r], number(key, nth, codes[p]))
                 b, k = chosen // LANES, chosen % LANES
+                for i in range(count):
+                    normal[i] = quantile(number(key, nth, codes[lost[i]]))
                 for i in range(count):
                     noise = 0.0
                     for h in range(i, count):
-                        noise += factors.root[b, i, h, k] * normal[t, own + h]
+                        noise += factors.root[b, i, h, k] * normal[h]
                     out[t, r, lost[i]] = value_at(maps, lost[i], mean[gap + i, chosen] + noise)
 
 

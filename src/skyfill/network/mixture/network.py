@@ -24,8 +24,8 @@ from skyfill.network.mixture.on_device import WORTH_A_GPU, DeviceMixture, load_m
 from skyfill.network.mixture.on_processor import ProcessorMixture
 from skyfill.network.mixture.row_kernels import NARROWEST
 from skyfill.network.mixture.support import Support
-from skyfill.network.mixture.weighing import roll
 from skyfill.network.mixture.widening import box_of, find_gaps_beyond, widen_sd, widen_values
+from skyfill.network.random_keys import Keys, Words, codes_of, keys_of_rows
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.graph import Parents
 from skyfill.network.single.parameters import as_network
@@ -118,6 +118,10 @@ class MixtureNetwork:
     @cached_property
     def _components(self) -> Components:
         return in_blocks(self.fits)
+
+    @cached_property
+    def _codes(self) -> Words:
+        return codes_of(self.names)
 
     @cached_property
     def _knots(self) -> Knots:
@@ -294,16 +298,24 @@ class MixtureNetwork:
         return self._here.spreads(as_cells(X, len(self)))
 
     def draws(
-        self, X: ArrayLike | Cells, n_draws: int, rng: Rng = None, *, denoise: bool = False
+        self,
+        X: ArrayLike | Cells,
+        n_draws: int,
+        rng: Rng = None,
+        *,
+        first: int = 0,
+        denoise: bool = False,
     ) -> Array:
         """Joint posterior draws of each row's gaps, shape (n_draws, n, p).
 
+        The numbers of a row follow from its key, or from `rng` and its place where cells have no
+        keys, from the number of the draw, which begins with `first`, and the name of the column.
         With `denoise`, values seen with an error are drawn as what they would be without it.
         """
         cells = as_cells(X, len(self))
-        dice = roll(cells, n_draws, np.random.default_rng(rng))
+        keys = Keys(keys_of_rows(cells, rng), self._codes, first, n_draws)
         there = self._at(cells) if n_draws else self._here
-        out = there.draws(cells, dice, self._maps, denoise=denoise)
+        out = there.draws(cells, keys, self._maps, denoise=denoise)
         if n_draws and (beyond := find_gaps_beyond(self, cells)) is not None:
             widen_values(self, cells, beyond, out)
         return out

@@ -28,8 +28,8 @@ from skyfill.network.mixture.margin import Constant, Margin
 from skyfill.network.mixture.margin_kernels import Knots, Maps
 from skyfill.network.mixture.margin_moments import LADDER, MarginMoments
 from skyfill.network.mixture.mixture import Mixture, lay_out_uncertain
-from skyfill.network.mixture.weighing import Dice
 from skyfill.network.moments import Moments
+from skyfill.network.random_keys import Keys
 
 # Tables of fewer rows stay on the cores of this machine, and with EM of fewer.
 WORTH_A_GPU, EM_WORTH_A_GPU = 50_000, 100_000
@@ -106,21 +106,18 @@ class DeviceMixture:
         return self._gather(cells, responsibilities, denoise=None)
 
     def draws(
-        self, cells: Cells, dice: Dice, maps: Maps | tuple[Array], *, denoise: bool = False
+        self, cells: Cells, keys: Keys, maps: Maps | tuple[Array], *, denoise: bool = False
     ) -> Array:
         """Joint draws of every row's gaps, (draws, n, p); with `denoise`, of noisy values too."""
-        device, X, n_draws = self.device, cells.values, len(dice.uniform)
+        device, X, n_draws = self.device, cells.values, keys.n_draws
         out = np.repeat(X[None], n_draws, axis=0)
-        own = np.concatenate([[0], np.cumsum(np.isnan(X).sum(axis=1))])
-        tables = tuple(map(device.array, maps))
+        tables, codes = tuple(map(device.array, maps)), device.array(keys.columns)
 
         def work(rows: slice) -> None:
             given = self._load(cells.take(rows))
-            mine = slice(own[rows.start], own[rows.stop])
-            numbers = dice.uniform[:, rows], dice.normal[:, mine], own[rows] - own[rows.start]
-            thrown = (*map(device.array, numbers), device.array(dice.seeds[rows]))
+            mine = (device.array(keys.rows[rows]), codes, keys.first)
             found = device.array(out[:, rows])
-            self._draw(self._weigh(given), thrown, tables, found, denoise)
+            self._draw(self._weigh(given), mine, tables, found, denoise)
             outbox.send(list(zip(self._within(given, found), out[:, rows], strict=True)))
 
         outbox = Outbox(device)
@@ -129,18 +126,19 @@ class DeviceMixture:
             outbox.close()
         return out
 
-    def _draw(self, weighed: Weighed, dice: Any, maps: Any, found: Any, denoise: bool) -> None:
-        """Draw plain rows, every draw by itself, and rows with limits or errors from streams."""
+    def _draw(self, weighed: Weighed, keys: Any, maps: Any, found: Any, denoise: bool) -> None:
+        """Draw plain rows, every draw by itself, and rows with limits or errors, all of theirs."""
         device, known, p, xp = self.device, self.components.known, found.shape[2], self.device.xp
         cells, sorts, sites, resp = weighed[:4]
         is_plain = (sorts[3] == 0) & (sorts[2] == xp.isnan(cells[0]).sum(axis=1))
         plain, others = xp.flatnonzero(is_plain), xp.flatnonzero(~is_plain)
         given, how = (cells, sorts, sites, known, resp), {"dtype": self.components.dtype}
-        work: tuple[Any, ...] = (plain, *given, dice[:3], maps, found)
+        work: tuple[Any, ...] = (plain, *given, keys, maps, found)
         device.run(bodies.draw_row, len(found) * len(plain), *work, room=room_for(p), **how)
         if len(others):
             room = (room_for(p) + uncertain_bodies.DRAWN * p, max(p, 2))
-            work = (others, *given, dice[3], denoise, maps, found)
+            states = device.empty(cells[0].shape, np.uint64)
+            work = (others, *given, keys, states, denoise, maps, found)
             device.run(uncertain_bodies.draw_uncertain, len(others), *work, room=room, **how)
 
     def quantiles(

@@ -17,7 +17,8 @@ from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin_kernels import Maps
 from skyfill.network.mixture.margin_moments import LADDER, MarginMoments
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Sorted, sort_rows
-from skyfill.network.mixture.weighing import Dice, Parts, draw, keep_gaps, weigh, without_noisy
+from skyfill.network.mixture.weighing import Parts, draw, keep_gaps, weigh, without_noisy
+from skyfill.network.random_keys import Keys
 from skyfill.threads import map_threads
 
 
@@ -117,15 +118,13 @@ class ProcessorMixture:
         return out
 
     def draws(
-        self, cells: Cells, dice: Dice, maps: Maps | tuple[Array], *, denoise: bool = False
+        self, cells: Cells, keys: Keys, maps: Maps | tuple[Array], *, denoise: bool = False
     ) -> Array:
         """Joint draws of every row's gaps, (draws, n, p); with `denoise`, of noisy values too."""
-        before = np.concatenate([[0], np.cumsum(np.isnan(cells.values).sum(axis=1))])
-        seen, out = cells.values, np.repeat(cells.values[None], len(dice.uniform), axis=0)
+        seen, out = cells.values, np.repeat(cells.values[None], keys.n_draws, axis=0)
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
-            gaps = slice(before[rows.start], before[rows.stop])
-            mine = Dice(dice.uniform[:, rows], dice.normal[:, gaps], dice.seeds[rows])
+            mine = keys._replace(rows=keys.rows[rows])
             found = draw(part, self.components, parts, mine, maps)
             # Where both are there, as in cells seen with an error, the first counts.
             first, other = (found, seen[rows]) if denoise else (seen[rows], found)

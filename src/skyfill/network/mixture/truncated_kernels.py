@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from skyfill.network.mixture.compiled import leaf
+from skyfill.network.random_keys import uniform
 
 # Sweeps of expectation propagation at most, and the change (in standard deviations) that ends them.
 SWEEPS, SETTLED = 30, 1e-3
@@ -215,40 +216,30 @@ def weigh_windows(low, high, noise, S, mean, tau, nu, cavity):  # type: ignore[n
 
 
 @leaf
-def uniform(state):  # type: ignore[no-untyped-def]
-    """Next number between 0 and 1 of a stream that is one 64-bit state (splitmix64)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return (float(z >> np.uint64(11)) + 0.5) * 2.0**-53
-
-
-@leaf
-def draw_within(mean, sd, low, high, state):  # type: ignore[no-untyped-def]
-    """Draw from a normal between two limits."""
+def draw_within(mean, sd, low, high, states, i):  # type: ignore[no-untyped-def]
+    """Draw from a normal between two limits, with the next number of the i-th stream."""
     a, b = (low - mean) / sd, (high - mean) / sd
     if a > 0.0:  # the upper tail as the lower one, where small probabilities are exact
-        return mean - sd * _draw_lower(-b, -a, state)
-    return mean + sd * _draw_lower(a, b, state)
+        return mean - sd * _draw_lower(-b, -a, uniform(states, i))
+    return mean + sd * _draw_lower(a, b, uniform(states, i))
 
 
 @leaf
-def _draw_lower(a, b, state):  # type: ignore[no-untyped-def]
+def _draw_lower(a, b, level):  # type: ignore[no-untyped-def]
     """Draw from a standard normal between a and b, of which a is below 0."""
     if b < -30.0:  # nearly an exponential at b
-        return max(b + math.log(uniform(state)) / -b, a)
+        return max(b + math.log(level) / -b, a)
     p = 0.5 * math.erfc(-a / _ROOT_2)
     q = 0.5 * math.erfc(-b / _ROOT_2)
-    return min(max(quantile(p + uniform(state) * (q - p)), a), b)
+    return min(max(quantile(p + level * (q - p)), a), b)
 
 
 @leaf
-def draw_windows(precision, low, high, noise, start, state, x):  # type: ignore[no-untyped-def]
+def draw_windows(precision, low, high, noise, start, states, x):  # type: ignore[no-untyped-def]
     """Draw from a centred Gaussian within windows: Gibbs sampling from a point near the mean.
 
-    A soft window is a hard one of the value plus noise, which is drawn as well.
+    A soft window is a hard one of the value plus noise, which is drawn as well. Each coordinate has
+    a stream of random numbers of its own.
     """
     c = low.size
     for i in range(c):
@@ -261,17 +252,17 @@ def draw_windows(precision, low, high, noise, start, state, x):  # type: ignore[
             var = 1.0 / precision[i, i]
             at = x[i] - var * push
             if noise[i] == 0.0:
-                x[i] = draw_within(at, math.sqrt(var), low[i], high[i], state)
+                x[i] = draw_within(at, math.sqrt(var), low[i], high[i], states, i)
             else:
                 both = var + noise[i]
-                found = draw_within(at, math.sqrt(both), low[i], high[i], state)
+                found = draw_within(at, math.sqrt(both), low[i], high[i], states, i)
                 share = var / both
                 spread = math.sqrt(var * (1.0 - share))
-                x[i] = at + share * (found - at) + spread * quantile(uniform(state))
+                x[i] = at + share * (found - at) + spread * quantile(uniform(states, i))
 
 
 @leaf
-def draw_some_within(squares, windows, start, state, e, x):  # type: ignore[no-untyped-def]
+def draw_some_within(squares, windows, start, states, e, x):  # type: ignore[no-untyped-def]
     """Draw from a centred Gaussian of which the first coordinates lie within windows.
 
     The first square holds the covariance below its diagonal and gets its Cholesky factor; the
@@ -287,13 +278,13 @@ def draw_some_within(squares, windows, start, state, e, x):  # type: ignore[no-u
                 precision[i, j] = 0.0
                 for h in range(max(i, j), c):
                     precision[i, j] += inverse[h, i] * inverse[h, j]
-        draw_windows(precision[:c, :c], low, high, noise, start, state, x[:c])
+        draw_windows(precision[:c, :c], low, high, noise, start, states, x[:c])
         for i in range(c):
             e[i] = 0.0
             for h in range(i + 1):
                 e[i] += inverse[i, h] * x[h]
     for i in range(c, x.size):
-        e[i] = quantile(uniform(state))
+        e[i] = quantile(uniform(states, i))
     for i in range(c, x.size):
         x[i] = 0.0
         for h in range(i + 1):

@@ -24,7 +24,8 @@ from skyfill.network.mixture.solving import (
     solve,
     substitute,
 )
-from skyfill.network.mixture.truncated_kernels import draw_some_within, propagate, uniform
+from skyfill.network.mixture.truncated_kernels import draw_some_within, propagate
+from skyfill.network.random_keys import begin, number
 
 # Numbers per limit that propagation needs.
 LINES = 6
@@ -126,26 +127,30 @@ def settle(i, room, bounds, tops, logs, met):  # type: ignore[no-untyped-def]
 
 
 @njit
-def draw_uncertain(i, rooms, rows, cells, sorts, sites, known, resp, seeds, denoise, maps, out):  # type: ignore[no-untyped-def]
-    """Write joint draws of a row with limits or errors, from a stream of its own; see `draw_lost`.
+def draw_uncertain(i, rooms, rows, cells, sorts, sites, known, resp, keys, states, denoise, maps, out):  # type: ignore[no-untyped-def]
+    """Write joint draws of a row with limits or errors; see `draw_lost`.
 
-    With `denoise`, values seen with an error are drawn, too.
+    With `denoise`, values seen with an error are drawn, too. `keys` is explained in
+    `bodies.draw_row`; `states` has room for a word for each cell.
     """
     (room, squares), (order, steps, counts, limits), means = rooms, sorts, known[0]
     r, p = rows[i], order.shape[1]
     count, limited = np.uint64(counts[r]), np.uint64(limits[r])
-    solved, state = np.uint64(p * (p + 1) // 2), seeds[r : r + 1]
+    solved, (words, codes, first) = np.uint64(p * (p + 1) // 2), keys
     lines = room[p * (p + 1) // 2 + 3 * p :]
     x = lines[5 * p : 5 * p + np.int64(counts[r])]
     for t in range(out.shape[0]):
-        k = np.uint64(choose(resp[r], uniform(state)))
+        k = np.uint64(choose(resp[r], number(words[r], first + t, codes[p])))
         complete_row(r, k, room, cells, sorts, sites, known)
         start_at(lines, count, limited, solved, room)
         place_errors(r, order[r], count, cells, room)
         solve(cells[0][r], order[r], steps[r], count, k, known, room, True)
         substitute(NO, count, np.uint64(p), room)
         invert(NO, count, known[3], room)
-        draw_lost(r, k, room, squares, lines, cells, sorts, known, state, x)
+        for a in range(count):
+            here = limited_first(np.uint64(a), count, limited)
+            begin(states[r], a, words[r], first + t, codes[order[r, here]])
+        draw_lost(r, k, room, squares, lines, cells, sorts, known, states[r], x)
         for a in range(count):
             here = limited_first(np.uint64(a), count, limited)
             if denoise or math.isnan(cells[0][r, order[r, here]]):
@@ -163,7 +168,7 @@ def start_at(lines, count, limited, solved, room):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_lost(r, k, room, squares, lines, cells, sorts, known, state, x):  # type: ignore[no-untyped-def]
+def draw_lost(r, k, room, squares, lines, cells, sorts, known, states, x):  # type: ignore[no-untyped-def]
     """Draw what is lost of a row, less its mean without the limits; limited columns come first.
 
     `lines` begins with what `start_at` has kept, and has room for four more numbers per column.
@@ -184,7 +189,7 @@ def draw_lost(r, k, room, squares, lines, cells, sorts, known, state, x):  # typ
         for b in range(a + 1):
             two = limited_first(np.uint64(b), count, limited)
             squares[0, a, b] = covariance(max(one, two), min(one, two), count, unit, room)
-    draw_some_within((squares[0], squares[1], squares[2]), (low, high, noise), start, state, e, x)
+    draw_some_within((squares[0], squares[1], squares[2]), (low, high, noise), start, states, e, x)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -26,7 +26,8 @@ from skyfill.network.mixture.lost_kernels import (
 )
 from skyfill.network.mixture.margin_kernels import value_at
 from skyfill.network.mixture.row_kernels import prepare_row, sort_cells, weigh_row
-from skyfill.network.mixture.truncated_kernels import draw_some_within, uniform
+from skyfill.network.mixture.truncated_kernels import draw_some_within
+from skyfill.network.random_keys import begin, number
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -160,10 +161,10 @@ def meet_row(cells, r, shape, b, components, room, cross, gaps):  # type: ignore
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def draw_uncertain(cells, rows, components, resp, seeds, maps, out):  # type: ignore[no-untyped-def]
+def draw_uncertain(cells, rows, components, resp, keys, maps, out):  # type: ignore[no-untyped-def]
     """Write joint draws of what is lost: a component, its limited cells, the rest given these."""
     blocks, p, _ = components.means.shape
-    room, spare, state = make_row(blocks, p), np.empty(blocks * LANES), np.empty(1, np.uint64)
+    room, spare, states = make_row(blocks, p), np.empty(blocks * LANES), np.empty(p, np.uint64)
     own, lines, order = np.empty((3, p, p)), np.empty((6, p)), np.empty(p, np.int64)
     for r in rows:
         shape = sort_cells(cells, r, room)
@@ -171,12 +172,14 @@ def draw_uncertain(cells, rows, components, resp, seeds, maps, out):  # type: ig
         prepare_row(cells, r, shape, components, room)
         weigh_row(cells, r, components, room, shape, spare)
         put_limited_first(shape, room, order)
-        state[0] = seeds[r]
         for t in range(out.shape[0]):
-            component = choose(resp[r], uniform(state))
+            key, nth = keys.rows[r], keys.first + t
+            component = choose(resp[r], number(key, nth, keys.columns[p]))
             b, k = component // LANES, component % LANES
             look_at_lost(cells, r, shape, b, components, room, True)
-            draw_lost(cells, r, shape, component, room, order, own, lines, state)
+            for a in range(count):
+                begin(states, a, key, nth, keys.columns[room.lost[order[a]]])
+            draw_lost(cells, r, shape, component, room, order, own, lines, states)
             for a in range(count):
                 j = room.lost[order[a]]
                 out[t, r, j] = value_at(maps, j, room.at[b, order[a], k] + lines[5, a])
@@ -196,7 +199,7 @@ def put_limited_first(shape, room, order):  # type: ignore[no-untyped-def]
 
 
 @leaf
-def draw_lost(cells, r, shape, component, room, order, own, lines, state):  # type: ignore[no-untyped-def]
+def draw_lost(cells, r, shape, component, room, order, own, lines, states):  # type: ignore[no-untyped-def]
     """Draw what is lost of a row in that order, less its mean, to the last of `lines`."""
     _, count, limited, _ = shape
     low, high, noise = lines[0, :limited], lines[1, :limited], lines[2, :limited]
@@ -213,4 +216,4 @@ def draw_lost(cells, r, shape, component, room, order, own, lines, state):  # ty
         for h in range(limited):
             covariance = cov[b, max(i, order[h]), min(i, order[h]), k]
             start[a] += covariance * room.alpha[b, h, k]
-    draw_some_within((own[0], own[1], own[2]), (low, high, noise), start, state, e, x)
+    draw_some_within((own[0], own[1], own[2]), (low, high, noise), start, states, e, x)

@@ -16,6 +16,7 @@ from skyfill.network.mixture.margin import Identity
 from skyfill.network.mixture.margin_kernels import Maps, lay_back
 from skyfill.network.mixture.mixture import Mixture, Sorted, in_blocks, split
 from skyfill.network.mixture.uncertain_kernels import draw_uncertain, weigh_uncertain
+from skyfill.network.random_keys import Keys, codes_of, keys_of_rows
 
 
 class Parts(NamedTuple):
@@ -26,14 +27,6 @@ class Parts(NamedTuple):
     sd: Array  # (gaps, c)
     loglik: Array  # (n,)
     seen: Array  # (n,): the same without limits and the chance of the pattern of gaps
-
-
-class Dice(NamedTuple):
-    """Random numbers for joint draws of a table."""
-
-    uniform: Array  # (draws, n): choose a component
-    normal: Array  # (draws, gaps of the table)
-    seeds: np.ndarray[tuple[int], np.dtype[np.uint64]]  # (n,): for rows with limits or errors
 
 
 def weigh(part: Sorted, components: Components, *, denoise: bool = False) -> Parts:
@@ -64,53 +57,30 @@ def keep_gaps(
     return some, parts._replace(mean=parts.mean[kept], sd=parts.sd[kept])
 
 
-def roll(cells: Cells, n_draws: int, rng: Generator) -> Dice:
-    """Random numbers that do not depend on how a table is cut into parts."""
-    uniform = rng.random((n_draws, len(cells)))
-    normal = rng.standard_normal((n_draws, int(np.isnan(cells.values).sum())))
-    plain = cells.is_plain
-    seeds = rng.integers(2**63, size=0 if plain else len(cells), dtype=np.uint64)
-    return Dice(uniform, normal, seeds)
-
-
 def draw(
-    part: Sorted, components: Components, parts: Parts, dice: Dice, maps: Maps | tuple[Array]
+    part: Sorted, components: Components, parts: Parts, keys: Keys, maps: Maps | tuple[Array]
 ) -> Array:
-    """Draw what is lost of a part; NaN elsewhere. `dice` are those of its rows.
+    """Draw what is lost of a part; NaN elsewhere. `keys` are those of its rows.
 
     Values that were seen with an error are drawn too.
     """
-    out = np.full((len(dice.uniform), *part.Z.shape), np.nan)
-    lost = np.isnan(part.Z)
-    # The random numbers of a row's gaps, wherever errors have put its lost cells.
-    first = np.concatenate([[0], np.cumsum(lost.sum(axis=1))[:-1]]).astype(np.int64)
-    gap_kernels.draw_gaps(
-        *part[:3],
-        components,
-        parts.resp,
-        parts.mean,
-        (part.first_gap, first),
-        np.ascontiguousarray(dice.uniform),
-        np.ascontiguousarray(dice.normal),
-        maps,
-        out,
-    )
+    out = np.full((keys.n_draws, *part.Z.shape), np.nan)
+    known = (components, parts.resp, parts.mean)
+    gap_kernels.draw_gaps(*part[:3], *known, part.first_gap, keys, maps, out)
     if part.cells is not None:
-        rows = (part.cells, part.uncertain, components, parts.resp, dice.seeds)
-        draw_uncertain(*rows, maps, out)
+        draw_uncertain(part.cells, part.uncertain, components, parts.resp, keys, maps, out)
     return out
 
 
 def draw_scores(scores: Cells, fits: Sequence[Mixture], n_draws: int, rng: Generator) -> Array:
     """Draw completed tables of normal scores, (n_draws, n, p), without errors."""
-    dice, components = roll(scores, n_draws, rng), in_blocks(fits)
-    maps = lay_back([Identity(np.arange(2.0), np.arange(2.0))] * scores.values.shape[1])
-    found, row, gap = [], 0, 0
+    p, components = scores.values.shape[1], in_blocks(fits)
+    keys = Keys(keys_of_rows(scores, rng), codes_of(list(map(str, range(p)))), 0, n_draws)
+    maps = lay_back([Identity(np.arange(2.0), np.arange(2.0))] * p)
+    found, row = [], 0
     for part in split(scores):
-        rows = slice(row, row + len(part.Z))
-        gaps = slice(gap, gap + int(np.isnan(part.Z).sum()))
-        mine = Dice(dice.uniform[:, rows], dice.normal[:, gaps], dice.seeds[rows])
+        mine = keys._replace(rows=keys.rows[row : row + len(part.Z)])
         new = draw(part, components, weigh(part, components), mine, maps)
         found.append(np.where(np.isnan(new), part.Z, new))
-        row, gap = rows.stop, gaps.stop
+        row += len(part.Z)
     return np.concatenate(found, axis=1)
