@@ -19,9 +19,9 @@ AUTO, MOST_DRAWS, CLOSE = "auto", 32, 0.05
 SUM_ERROR = 1e-9
 # How many: a number, or "auto".
 Draws = int | str
-# Odds of shape (draws, n, classes) of rows for a number of draws: probabilities times a weight, by
-# which a draw counts.
-Draw = Callable[[Cells, int], Array]
+# Odds of shape (draws, n, classes) of rows for a number of draws and the number of the first one:
+# probabilities times a weight, by which a draw counts.
+Draw = Callable[[Cells, int, int], Array]
 
 
 def average_over_draws(
@@ -44,7 +44,7 @@ def average_over_draws(
     if not new.any():
         return plain
     strange, mean = cells.take(new), plain.copy()
-    few = draw(strange, N_DRAWS) if drawn is None else drawn[:, new]
+    few = draw(strange, N_DRAWS, 0) if drawn is None else drawn[:, new]
     mean[new] = _refined(draw, strange, few)
     return mean
 
@@ -54,7 +54,7 @@ def _refined(draw: Draw, cells: Cells, few: Array) -> Array:
     mean, more = few.mean(axis=0), MOST_DRAWS - len(few)
     unsure = error_of_means(few) > CLOSE
     if unsure.any() and more > 0:
-        drawn = draw(cells.take(unsure), more)
+        drawn = draw(cells.take(unsure), more, len(few))
         mean[unsure] += (drawn.mean(axis=0) - mean[unsure]) * more / MOST_DRAWS
     return np.asarray(mean)
 
@@ -117,6 +117,7 @@ def gap_share(drawn: Array) -> Array:
     """
     weights = _weights(drawn)
     total = entropy_bits(normalize(drawn.mean(axis=0)))
-    each = np.array([entropy_bits(normalize(odds)) for odds in drawn])
-    left = (weights * each).sum(axis=0) / weights.sum(axis=0)
+    each = (entropy_bits(normalize(odds)) for odds in drawn)
+    # Sums one by one: along an axis, the last bits would depend on the number of rows.
+    left = sum(w * bits for w, bits in zip(weights, each, strict=True)) / sum(weights)
     return np.asarray(np.clip(1.0 - left / np.maximum(total, 1e-12), 0.0, 1.0))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from skyfill.errors import DataError
 from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.cells import as_cells
 from skyfill.network.mixture.mixture import Mixture
+from skyfill.network.mixture.random_keys import keyed
 
 Array = NDArray[np.float64]
 Classify = Callable[[Any], Array]
@@ -116,8 +118,9 @@ def expected_gains(
     Parameters
     ----------
     classify : callable
-        Probabilities of shape (n, classes) of a table with gaps, or of Cells where X has limits or
-        errors, such as `Scorer.probabilities`. The same rows must always get the same ones.
+        Probabilities of shape (n, classes) of a table with gaps, or of Cells where X is Cells, such
+        as `Scorer.probabilities`. The same rows must always get the same ones. Cells have keys, so
+        that a classifier that draws uses the same random numbers for all values of an object.
     network : MixtureNetwork
         Gives the distribution of the gaps.
     X : array of shape (n, p), or Cells
@@ -129,7 +132,7 @@ def expected_gains(
     n_draws : int
         Number of joint draws, where several columns are missing.
     rng : int
-        Seed of the draws.
+        Seed of the draws; those of an object follow from it and from the object's numbers alone.
 
     Returns
     -------
@@ -146,21 +149,23 @@ def expected_gains(
     >>> expected_gains(by_sign, network, [[np.nan, np.nan]]).bits.round(1)
     array([[1., 0.]])
     """
-    cells = as_cells(X, len(network))
+    cells, dice = as_cells(X, len(network)), np.random.default_rng(rng)
+    # Random numbers to classify with, and others for the values.
+    asked, cells = keyed(cells, dice), keyed(cells, dice)
     # The posterior itself: levels corrected by held-out cells would not agree with the draws.
     network = MixtureNetwork(network.names, network.margins, network.fits)
     groups = blocks or {name: [j] for j, name in enumerate(network.names)}
     _check(groups, len(network), n_points, n_draws)
     bits = np.full((len(cells), len(groups)), np.nan)
+    ask = partial(classify_possible, classify, as_arrays=not isinstance(X, Cells))
     for k, columns in enumerate(groups.values()):
         for rows, gone in by_gaps(cells.values, list(columns)):
             points = n_points if len(gone) == 1 else -n_draws
             after = as_measured(network, gone)
             for part in parts(rows, abs(points)):
-                asked = cells.take(part)
-                tried = possible_rows(after, asked, gone, points, rng)
-                bits[part, k] = gain(classify_possible(classify, asked, tried), points)
-    now = classify_possible(classify, cells, cells.values[None])[0]
+                tried = possible_rows(after, cells.take(part), gone, points, rng)
+                bits[part, k] = gain(ask(asked.take(part), tried), points)
+    now = ask(asked, cells.values[None])[0]
     return Gains(tuple(groups), bits, entropy_bits(now))
 
 
@@ -219,21 +224,24 @@ def possible_rows(
     return tried
 
 
-def classify_possible(classify: Classify, cells: Cells, tried: Array) -> Array:
+def classify_possible(
+    classify: Classify, cells: Cells, tried: Array, *, as_arrays: bool = False
+) -> Array:
     """Return probabilities for each possible value, of shape (t, n, classes).
 
-    The other gaps of `cells` keep their limits. Each value is classified by itself: a classifier
-    that draws gaps then uses the same random numbers for all, and the scatter of few draws is not
-    mistaken for information.
+    The other gaps of `cells` keep their limits, and rows their keys: a classifier that draws gaps
+    uses the same random numbers for all values, and the scatter of few draws is not mistaken for
+    information.
     """
-    if cells.is_plain:
+    if as_arrays:
         return np.stack([classify(rows) for rows in tried])
     return np.stack([classify(cells.measured(rows)) for rows in tried])
 
 
 def gain(P: Array, points: int) -> Array:
     """Return the information in each row's value, in bits, from its probabilities."""
-    bits = entropy_bits(P.mean(axis=0)) - np.mean([entropy_bits(p) for p in P], axis=0)
+    # Sums one by one: along an axis, the last bits would depend on the number of rows.
+    bits = entropy_bits(P.mean(axis=0)) - sum(map(entropy_bits, P)) / len(P)
     # The entropy of a mean over few draws is too low, by about this share of the gain.
     few = abs(points) / (abs(points) - 1) if points < 0 else 1.0
     return np.asarray(np.maximum(bits, 0.0) * few)

@@ -43,6 +43,7 @@ from skyfill.errors import DataError
 from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.cells import as_cells
 from skyfill.network.mixture.on_device import WORTH_A_GPU
+from skyfill.network.mixture.random_keys import keyed
 
 # Rows at a time, so that their draws and views stay small.
 ROWS_AT_ONCE, ROWS_ON_GPU = 1 << 14, 1 << 17
@@ -136,16 +137,16 @@ class Scorer:
             of training objects, which the calibration knows; for others 8 draws, or 32 where 8
             are too few.
         rng : int or numpy.random.Generator
-            Seed of the draws.
+            Seed of the draws. Those of a row follow from it and from the numbers of the row alone.
 
         Returns
         -------
         array of shape (n, classes)
             Rows sum to 1.
         """
-        cells = self._cells(X)
+        cells = self._cells(X, rng)
         odds = self._by_chunks(cells)
-        self._weigh_gaps(cells, odds, 0, n_draws, np.random.default_rng(rng))
+        self._weigh_gaps(cells, odds, 0, n_draws)
         return normalize(odds)
 
     def score(
@@ -167,18 +168,18 @@ class Scorer:
             Draws of the gaps that the probabilities average over, as in `probabilities`.
         rng : int or numpy.random.Generator
         """
-        cells = self._cells(X)
+        cells = self._cells(X, rng)
         seen: list[Array] = []
         odds = self._by_chunks(cells, seen)
         unusual = self.rule.score(np.concatenate([np.empty(0), *seen]), cells.values)
         unusual = np.maximum(unusual, range_score(self.network.margins, cells.values))
-        share = self._weigh_gaps(cells, odds, n_draws, average, np.random.default_rng(rng))
+        share = self._weigh_gaps(cells, odds, n_draws, average)
         P = normalize(odds)
         return Scores(P, entropy_bits(P), share, self.rule.flag(unusual), unusual)
 
     def known(self, X: ArrayLike | Cells) -> NDArray[np.bool_]:
         """Mark the rows with gaps like those of training objects; all where these are not known."""
-        values = self._cells(X).values
+        values = self._cells(X, 0).values
         return np.ones(len(values), bool) if self.gaps is None else ~self.gaps.unlike(values)
 
     def _is_new(self, cells: Cells) -> NDArray[np.bool_]:
@@ -186,9 +187,7 @@ class Scorer:
         new = ~self.known(cells)
         return new if self.field_gaps is None else new & self.field_gaps.unlike(cells.values)
 
-    def _weigh_gaps(
-        self, cells: Cells, odds: Array, n_draws: int, average: Draws, rng: np.random.Generator
-    ) -> Array:
+    def _weigh_gaps(self, cells: Cells, odds: Array, n_draws: int, average: Draws) -> Array:
         """Average odds over draws where asked; return the share of the entropy due to gaps."""
         share = np.zeros(len(cells))
         size = ROWS_AT_ONCE if gpu_for(len(cells), WORTH_A_GPU) is None else ROWS_ON_GPU
@@ -198,23 +197,25 @@ class Scorer:
             if not rows.size:
                 continue
             part = cells.take(rows)
-            drawn = self._drawn(part, n_draws, rng) if n_draws > 1 else None
+            drawn = self._drawn(part, n_draws) if n_draws > 1 else None
             share[rows] = np.nan if drawn is None else gap_share(drawn)
             if isinstance(average, str):
-                draw = partial(self._drawn, rng=rng, for_trees=True)
+                draw = partial(self._drawn, for_trees=True)
                 made = drawn if self.mixture is None else None
                 odds[rows] = average_over_draws(draw, part, odds[rows], made, self._is_new(part))
             elif average:
-                odds[rows] = self._drawn(part, average, rng, for_trees=True).mean(axis=0)
+                odds[rows] = self._drawn(part, average, for_trees=True).mean(axis=0)
         return share
 
-    def _drawn(self, cells: Cells, n_draws: int, rng: Any, *, for_trees: bool = False) -> Array:
+    def _drawn(
+        self, cells: Cells, n_draws: int, first: int = 0, *, for_trees: bool = False
+    ) -> Array:
         """Return odds for draws of the gaps as if measured, of shape (draws, n, classes).
 
-        A mixture of the classes integrates over gaps by itself: with `for_trees`, only the trees
-        see the draws.
+        `first` is the number of the first draw. A mixture of the classes integrates over gaps by
+        itself: with `for_trees`, only the trees see the draws.
         """
-        tables = self.network.draws(cells, n_draws, rng)
+        tables = self.network.draws(cells, n_draws, first=first)
         whole = self._mixed(cells) if for_trees else None
         return np.stack([self._by_chunks(Cells(table), mixed=whole) for table in tables])
 
@@ -254,11 +255,11 @@ class Scorer:
         P[np.isnan(X).all(axis=1)] = self.shares
         return P if np.array_equal(self.prior, self.shares) else P * (self.prior / self.shares)
 
-    def _cells(self, X: ArrayLike | Cells) -> Cells:
+    def _cells(self, X: ArrayLike | Cells, rng: Any) -> Cells:
         cells = as_cells(X, len(self.network))
         if np.isinf(cells.values).any():
             raise DataError("the table contains infinity, which is neither a value nor a gap")
-        return cells
+        return keyed(cells, rng)
 
     def without(self, columns: Sequence[int]) -> Scorer:
         """Return the scorer for a catalogue that lacks columns, whose gaps are not evidence."""

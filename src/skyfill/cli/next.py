@@ -86,7 +86,7 @@ def command(context: click.Context, /, **given: Any) -> None:
         rng=given["seed"],
     )
     if weights is not None:
-        gains = _with_position(gains, scorer, cells_of(model, every)[0], weights)
+        gains = _with_position(gains, scorer, cells_of(model, every)[0], weights, given["seed"])
     if given["output"]:
         inputs = [given["model"], given["objects"]]
         made = Provenance(options.as_typed(context), inputs, given["seed"], model.identifier)
@@ -107,13 +107,15 @@ def _weights(table: Table, given: Mapping[str, Any]) -> Weights | None:
     return Weights.of(table)
 
 
-def _with_position(gains: Gains, scorer: Scorer, cells: Cells, weights: Weights) -> Gains:
+def _with_position(
+    gains: Gains, scorer: Scorer, cells: Cells, weights: Weights, seed: int
+) -> Gains:
     """Add the information gained from knowing the counterpart, through a better position."""
     from dataclasses import replace
 
     from skyfill.model.weighing import position_bits
 
-    bits = position_bits(scorer.probabilities(cells), weights)
+    bits = position_bits(scorer.probabilities(cells, rng=seed), weights)
     names = (*gains.names, POSITION)
     return replace(gains, names=names, bits=np.column_stack([gains.bits, bits]))
 

@@ -61,9 +61,9 @@ class Scoring:
     sure: float = SURE
     likeness: Likeness | None = None
 
-    def apply(self, model: Model, table: Table, place: int = 0) -> Table:
-        """Classify a batch of a table; as in `Filling`, draws follow from its place."""
-        return classify_table(model, table, replace(self, seed=self.seed + place))
+    def apply(self, model: Model, table: Table, first_row: int = 0) -> Table:
+        """Classify rows; each as if it were alone, wherever they begin in the input."""
+        return classify_table(model, table, self)
 
 
 def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Table:

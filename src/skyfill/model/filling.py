@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ from skyfill.model import results
 from skyfill.model.cells import cells_of
 from skyfill.model.declared import prepared
 from skyfill.model.pipeline import Feature, Model
+from skyfill.network import Cells
+from skyfill.network.mixture.random_keys import keys_of_cells, keys_of_texts, numbered
 
 Array = NDArray[np.float64]
 # Beyond this, doubles do not hold every whole number.
@@ -50,12 +52,12 @@ class Filling:
     denoise: bool = False
     prefix: str = ""
 
-    def apply(self, model: Model, table: Table, place: int = 0) -> Table:
-        """Fill a batch of a table; its draws follow from the seed and the place of the batch."""
-        return fill_table(model, table, replace(self, seed=self.seed + place))
+    def apply(self, model: Model, table: Table, first_row: int = 0) -> Table:
+        """Fill some rows of an input, in which the first of them has the number `first_row`."""
+        return fill_table(model, table, self, first_row)
 
 
-def fill_table(model: Model, table: Table, how: Filling | None = None) -> Table:
+def fill_table(model: Model, table: Table, how: Filling | None = None, first_row: int = 0) -> Table:
     """Fill the gaps of a table's features; seen cells stay bit for bit.
 
     Parameters
@@ -65,6 +67,9 @@ def fill_table(model: Model, table: Table, how: Filling | None = None) -> Table:
     table : Table
         Any columns; features of the model that it lacks are added, all filled.
     how : Filling, optional
+    first_row : int
+        Number of the first row in the whole input. Draws of a row follow from the seed and the
+        row's identifier or, without one, from its number and what is known of it.
 
     Returns
     -------
@@ -89,7 +94,8 @@ def fill_table(model: Model, table: Table, how: Filling | None = None) -> Table:
     if how.quantiles:
         values += list(model.filler.quantiles(cells, how.quantiles))
     if how.n_draws:
-        values += list(model.filler.draws(cells, how.n_draws, how.seed))
+        mine = cells.with_keys(_draw_keys(table, cells, how.seed, first_row))
+        values += list(model.filler.draws(mine, how.n_draws))
     for j, feature in enumerate(model.features):
         name = feature.name
         table = _with_values(table, feature, post.mean[:, j] / factors[j], lost[:, j])
@@ -100,6 +106,20 @@ def fill_table(model: Model, table: Table, how: Filling | None = None) -> Table:
         table = _with_filled(table, name, lost[:, j], marks[name], info)
     order = dict.fromkeys([*given.names, *table.names])
     return table.select(name for name in order if name in table.names)
+
+
+def _draw_keys(table: Table, cells: Cells, seed: int, first_row: int) -> NDArray[np.uint64]:
+    """Return what the random numbers of each row follow from."""
+    dice = np.random.default_rng(seed)
+    keys = numbered(keys_of_cells(cells, dice), first_row)
+    names = table.names_with(Role.IDENTIFIER)
+    if not names or not len(table):
+        return keys
+    texts = table.column(names[0]).cast(pa.large_string()).combine_chunks()
+    _, starts, text = texts.buffers()
+    ends = np.frombuffer(starts, np.int64)[texts.offset :][: len(table) + 1]
+    named = keys_of_texts(ends, np.frombuffer(text or b"", np.uint8), dice)
+    return np.where(texts.is_valid().to_numpy(zero_copy_only=False), named, keys)
 
 
 def _infos(model: Model, table: Table, how: Filling) -> dict[str, dict[str, ColumnInfo]]:

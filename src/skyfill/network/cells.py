@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -45,7 +45,7 @@ class Cells:
     lower: Array | None = None
     upper: Array | None = None
     errors: Array | None = None
-    keys: NDArray[np.uint64] | None = None
+    keys: NDArray[np.uint64] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         values = as_table(self.values)
@@ -124,7 +124,7 @@ class Cells:
         >>> Cells([[17.1]]).joined(Cells([[np.nan]], lower=[[16.2]])).lower.tolist()
         [[nan], [16.2]]
         """
-        beside: dict[str, Array | None] = {}
+        beside: dict[str, Array] = {}
         for name in _WORDS:
             parts = [getattr(cells, name) for cells in (self, other)]
             if any(part is not None for part in parts):
@@ -134,7 +134,7 @@ class Cells:
                         for cells, part in zip((self, other), parts, strict=True)
                     ]
                 )
-        return Cells(np.concatenate([self.values, other.values]), **beside)
+        return Cells(np.concatenate([self.values, other.values]), *map(beside.get, _WORDS))
 
     def hide(self, hidden: NDArray[np.bool_]) -> Cells:
         """Make gaps of some cells; their limits, which no longer hold, go as well."""
@@ -155,7 +155,7 @@ class Cells:
             return Cells(values, self.lower, self.upper, keys=self.keys)
         is_new = np.isnan(self.values) & ~np.isnan(values)
         errors = np.where(is_new, np.nan, self.errors)
-        return Cells(values, self.lower, self.upper, errors, self.keys)
+        return Cells(values, self.lower, self.upper, errors, keys=self.keys)
 
 
 def keep_within(xp: Any, given: tuple[Any, ...], filled: Any) -> Any:

@@ -20,7 +20,7 @@ from skyfill.errors import CatalogError
 from skyfill.scale.driver import Run
 from skyfill.scale.hats import hats_files, hats_folder, is_hats, open_hats, stored_schema
 
-# Rows that are processed at once; the draws of a row depend on the place of its batch in the file.
+# Rows that are processed at once.
 BATCH_ROWS = 1 << 16
 _KIND = "Parquet file"
 # Key of the metadata that astropy writes to Parquet files; such a file is read as a whole.
@@ -166,14 +166,14 @@ def files_in(inputs: Iterable[str | Path]) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows that were already read, and the number of their batch within the file."""
+    """Rows that were already read, and the number of the first one within the file."""
 
-    place: int
+    first_row: int
     rows: pa.RecordBatch
 
     def tables(self) -> Iterator[tuple[int, Table]]:
-        """Yield the rows with the number of their batch."""
-        yield self.place, Table(pa.Table.from_batches([self.rows]))
+        """Yield the rows with the number of the first one."""
+        yield self.first_row, Table(pa.Table.from_batches([self.rows]))
 
 
 @dataclass(frozen=True)
@@ -190,29 +190,44 @@ class Part:
         None for all rows of a file that can only be read from its beginning.
     rules : Schema, optional
         Which columns of a plain text file stay text.
+    before : int
+        Number of rows in the files before.
     """
 
     path: str
     start: int = 0
     rows: int | None = None
     rules: Schema | None = None
+    before: int = 0
 
     def tables(self, columns: Sequence[str] | None = None) -> Generator[tuple[int, Table]]:
-        """Read the rows in the batches of the whole file; without rows there is no batch."""
+        """Read the rows in batches, each with the number of its first row in all files.
+
+        Without rows there is no batch.
+        """
         scan = open_scan(self.path, columns=columns, batch_rows=BATCH_ROWS, rules=self.rules)
         if self.rows is not None:
             own = Scan(scan.schema, _batches(self, scan.schema))
             scan = plain_scan(Path(self.path), _KIND, own)
         with scan:
-            for place, batch in enumerate(scan.batches, self.start // BATCH_ROWS):
-                yield place, Table(pa.Table.from_batches([batch]))
+            for first_row, batch in _counted(scan.batches, self.before + self.start):
+                yield first_row, Table(pa.Table.from_batches([batch]))
 
 
 def read_in_batches(file: Path, rules: Schema | None = None) -> Iterator[Batch]:
     """Read a file from beginning to end."""
     with open_scan(file, batch_rows=BATCH_ROWS, rules=rules) as scan:
-        for place, rows in enumerate(scan.batches):
-            yield Batch(place, rows)
+        for first_row, rows in _counted(scan.batches):
+            yield Batch(first_row, rows)
+
+
+def _counted(
+    batches: Iterable[pa.RecordBatch], first_row: int = 0
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Give each batch the number of its first row."""
+    for batch in batches:
+        yield first_row, batch
+        first_row += batch.num_rows
 
 
 def plan_parts(
@@ -239,25 +254,32 @@ def plan_parts(
     >>> [(part.start, part.rows) for part in plan_parts([path])]
     [(0, 2)]
     """
-    return [part for path in files_in(inputs) for part in _cut(path, part_rows, rules)]
+    parts: list[Part] = []
+    before = 0
+    for path in files_in(inputs):
+        mine = list(_cut(path, part_rows, rules, before))
+        rows = sum(part.rows for part in mine if part.rows is not None)
+        before += (count_rows(path) or 0) if mine[0].rows is None else rows
+        parts += mine
+    return parts
 
 
-def _cut(path: Path, part_rows: int, rules: Schema | None) -> Iterator[Part]:
+def _cut(path: Path, part_rows: int, rules: Schema | None, before: int = 0) -> Iterator[Part]:
     name = str(path.resolve())
     ends = _group_ends(path)
     if ends is None:
-        yield Part(name, rules=rules)
+        yield Part(name, rules=rules, before=before)
         return
     start, total = 0, ends[-1] if ends else 0
     for end in ends:
-        # At the end of a batch, so that parts have the batches, and the draws, of the whole file.
+        # At the end of a batch, so that parts have the batches of the whole file.
         edge = min(-(-end // BATCH_ROWS) * BATCH_ROWS, total)
         if edge - start >= part_rows or end == total:
             if edge > start:
-                yield Part(name, start, edge - start)
+                yield Part(name, start, edge - start, before=before)
             start = edge
     if not total:
-        yield Part(name, 0, 0)
+        yield Part(name, 0, 0, before=before)
 
 
 def _group_ends(path: Path) -> list[int] | None:

@@ -31,6 +31,7 @@ from skyfill.model.cells import columns_for
 from skyfill.model.declared import overridden, prepared
 from skyfill.model.results import is_filled_part, result_info
 from skyfill.model.weighing import are_associations
+from skyfill.network.mixture.random_keys import code_of
 from skyfill.scale import inputs
 from skyfill.scale.driver import Output, Run, Task, run_job
 from skyfill.scale.hats import HatsOutput, is_hats, open_hats, stored_schema
@@ -57,8 +58,8 @@ class Work(Protocol):
     def prefix(self) -> str:
         """What stands before the names of the columns that are added."""
 
-    def apply(self, model: Model, table: Table, place: int) -> Table:
-        """Process a batch; `place` is its number within the file."""
+    def apply(self, model: Model, table: Table, first_row: int) -> Table:
+        """Process rows; `first_row` is the number of the first one in the whole input."""
 
 
 def apply_model(
@@ -133,7 +134,7 @@ def apply_model(
 
 
 def _write_part(task: ModelTask, item: Batch | Part, schema: pa.Schema, path: Path) -> None:
-    done = (task(table, place) for place, table in item.tables())
+    done = (task(table, first_row) for first_row, table in item.tables())
     write_groups((conforming(table.arrow, schema) for table in done), schema, path)
 
 
@@ -177,9 +178,9 @@ class ModelTask:
         with _LOADING:
             return overridden(_load(self.model, self.identifier), self.rules)
 
-    def __call__(self, table: Table, place: int) -> Table:
+    def __call__(self, table: Table, first_row: int) -> Table:
         """Process rows."""
-        return self.work.apply(self.load(), self.rules.apply(table), place)
+        return self.work.apply(self.load(), self.rules.apply(table), first_row)
 
     def facts(self, source: Source, run: Run, parts: str) -> dict[str, Any]:
         """Return what the result depends on; a file is identified by its checksum if known."""
@@ -272,8 +273,8 @@ def _hats_output(task: ModelTask, catalog: str | Path, output: str | Path) -> Ha
     """Process every partition of a HATS catalogue and of its margin.
 
     Columns that the work does not change are left as they are, including NaN and null; in the
-    columns that it uses, both are gaps. The place of a partition is the number of its HEALPix
-    pixel, so draws do not depend on other partitions.
+    columns that it uses, both are gaps. The rows of a partition are numbered from a number that its
+    HEALPix pixel gives, so draws do not depend on other partitions.
     """
     opened = open_hats(catalog)
     stored = stored_schema(opened)
@@ -297,9 +298,9 @@ def score_frame(frame: Any, pixel: Any, task: ModelTask, known: pa.Schema) -> An
     import pandas as pd
 
     table = task.rules.apply(_as_table(frame, known))
-    place = 4 ** (pixel.order + 1) + pixel.pixel if pixel is not None else 0
+    first_row = 0 if pixel is None else code_of(f"{pixel.order}/{pixel.pixel}")
     model = task.load()
-    done = task.work.apply(model, table, place)
+    done = task.work.apply(model, table, first_row)
     touched = _touched(model, table, done, task.work.prefix)
     columns = {
         name: pd.arrays.ArrowExtensionArray(done.column(name))

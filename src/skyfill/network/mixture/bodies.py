@@ -16,6 +16,7 @@ from skyfill.network.mixture.kernels import add_log
 from skyfill.network.mixture.limited_kernels import CELLS, changes_little
 from skyfill.network.mixture.margin_kernels import last_below, score_between, value_at
 from skyfill.network.mixture.margin_moments import add_component
+from skyfill.network.mixture.random_keys import number
 from skyfill.network.mixture.solving import (
     NO,
     ONE,
@@ -26,7 +27,6 @@ from skyfill.network.mixture.solving import (
     solve,
 )
 from skyfill.network.mixture.truncated_kernels import quantile
-from skyfill.network.random_keys import number
 
 
 @njit

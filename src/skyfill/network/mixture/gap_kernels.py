@@ -33,8 +33,8 @@ from skyfill.network.mixture.margin_moments import (
     place_of,
     spread_level,
 )
+from skyfill.network.mixture.random_keys import number
 from skyfill.network.mixture.truncated_kernels import quantile
-from skyfill.network.random_keys import number
 
 # Components of less than this responsibility are left out of moments and posteriors. Each cell of a
 # posterior then misses less than this share per component of its distribution.

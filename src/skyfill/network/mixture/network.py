@@ -22,10 +22,10 @@ from skyfill.network.mixture.margin_moments import MarginMoments, moments_of, ta
 from skyfill.network.mixture.mixture import Mixture, in_blocks
 from skyfill.network.mixture.on_device import WORTH_A_GPU, DeviceMixture, load_mixture
 from skyfill.network.mixture.on_processor import ProcessorMixture
+from skyfill.network.mixture.random_keys import Keys, Words, codes_of, keys_of_rows
 from skyfill.network.mixture.row_kernels import NARROWEST
 from skyfill.network.mixture.support import Support
 from skyfill.network.mixture.widening import box_of, find_gaps_beyond, widen_sd, widen_values
-from skyfill.network.random_keys import Keys, Words, codes_of, keys_of_rows
 from skyfill.network.single.gaussian import GaussianNetwork
 from skyfill.network.single.graph import Parents
 from skyfill.network.single.parameters import as_network

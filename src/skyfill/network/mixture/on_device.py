@@ -28,8 +28,8 @@ from skyfill.network.mixture.margin import Constant, Margin
 from skyfill.network.mixture.margin_kernels import Knots, Maps
 from skyfill.network.mixture.margin_moments import LADDER, MarginMoments
 from skyfill.network.mixture.mixture import Mixture, lay_out_uncertain
+from skyfill.network.mixture.random_keys import Keys
 from skyfill.network.moments import Moments
-from skyfill.network.random_keys import Keys
 
 # Tables of fewer rows stay on the cores of this machine, and with EM of fewer.
 WORTH_A_GPU, EM_WORTH_A_GPU = 50_000, 100_000

@@ -17,8 +17,8 @@ from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin_kernels import Maps
 from skyfill.network.mixture.margin_moments import LADDER, MarginMoments
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Sorted, sort_rows
+from skyfill.network.mixture.random_keys import Keys
 from skyfill.network.mixture.weighing import Parts, draw, keep_gaps, weigh, without_noisy
-from skyfill.network.random_keys import Keys
 from skyfill.threads import map_threads
 
 

@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from skyfill.network.mixture.compiled import leaf
-from skyfill.network.random_keys import uniform
+from skyfill.network.mixture.random_keys import uniform
 
 # Sweeps of expectation propagation at most, and the change (in standard deviations) that ends them.
 SWEEPS, SETTLED = 30, 1e-3

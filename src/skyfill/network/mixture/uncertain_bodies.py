@@ -12,6 +12,7 @@ from numba import njit
 from skyfill.network.mixture.bodies import score
 from skyfill.network.mixture.gap_kernels import choose
 from skyfill.network.mixture.margin_kernels import value_at
+from skyfill.network.mixture.random_keys import begin, number
 from skyfill.network.mixture.row_kernels import BEHIND, NARROWEST
 from skyfill.network.mixture.solving import (
     NO,
@@ -25,7 +26,6 @@ from skyfill.network.mixture.solving import (
     substitute,
 )
 from skyfill.network.mixture.truncated_kernels import draw_some_within, propagate
-from skyfill.network.random_keys import begin, number
 
 # Numbers per limit that propagation needs.
 LINES = 6
@@ -127,7 +127,9 @@ def settle(i, room, bounds, tops, logs, met):  # type: ignore[no-untyped-def]
 
 
 @njit
-def draw_uncertain(i, rooms, rows, cells, sorts, sites, known, resp, keys, states, denoise, maps, out):  # type: ignore[no-untyped-def]
+def draw_uncertain(  # type: ignore[no-untyped-def]
+    i, rooms, rows, cells, sorts, sites, known, resp, keys, states, denoise, maps, out
+):
     """Write joint draws of a row with limits or errors; see `draw_lost`.
 
     With `denoise`, values seen with an error are drawn, too. `keys` is explained in

@@ -25,9 +25,9 @@ from skyfill.network.mixture.lost_kernels import (
     meet_cell,
 )
 from skyfill.network.mixture.margin_kernels import value_at
+from skyfill.network.mixture.random_keys import begin, number
 from skyfill.network.mixture.row_kernels import prepare_row, sort_cells, weigh_row
 from skyfill.network.mixture.truncated_kernels import draw_some_within
-from skyfill.network.random_keys import begin, number
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

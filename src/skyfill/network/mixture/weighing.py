@@ -15,8 +15,8 @@ from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin import Identity
 from skyfill.network.mixture.margin_kernels import Maps, lay_back
 from skyfill.network.mixture.mixture import Mixture, Sorted, in_blocks, split
+from skyfill.network.mixture.random_keys import Keys, codes_of, keys_of_rows
 from skyfill.network.mixture.uncertain_kernels import draw_uncertain, weigh_uncertain
-from skyfill.network.random_keys import Keys, codes_of, keys_of_rows
 
 
 class Parts(NamedTuple):

@@ -77,13 +77,18 @@ def codes_of(names: Sequence[str]) -> Words:
 
 
 def keys_of_rows(cells: Cells, rng: Rng) -> Words:
-    """Return the keys that cells have, or else random ones."""
+    """Return the keys that rows have, or else random ones."""
     if cells.keys is not None:
         return cells.keys
     return np.random.default_rng(rng).integers(2**63, size=len(cells), dtype=np.uint64)
 
 
 def keyed(cells: Cells, rng: Rng) -> Cells:
+    """Give rows without keys those that follow from a seed and from what is known of them."""
+    return cells if cells.keys is not None else cells.with_keys(keys_of_cells(cells, rng))
+
+
+def keys_of_cells(cells: Cells, rng: Rng) -> Words:
     """Give each row a key that follows from a seed and from what is known of it.
 
     Equal rows have equal keys. Zeros are equal whatever their sign, and so are all NaN.
@@ -91,23 +96,20 @@ def keyed(cells: Cells, rng: Rng) -> Cells:
     Parameters
     ----------
     cells : Cells
-        Those that have keys keep them.
     rng : int, numpy.random.Generator or None
         The seed; a generator gives one number.
 
     Examples
     --------
-    >>> one, other, same = keyed(Cells([[0.0, 1.0], [1.0, 0.0], [-0.0, 1.0]]), 0).keys
+    >>> one, other, same = keys_of_cells(Cells([[0.0, 1.0], [1.0, 0.0], [-0.0, 1.0]]), 0)
     >>> bool(one == same), bool(one == other)
     (True, False)
     """
-    if cells.keys is not None:
-        return cells
     keys = np.empty(len(cells), np.uint64)
     nothing = np.empty((0, cells.values.shape[1]))
     beside = (nothing if a is None else a for a in (cells.lower, cells.upper, cells.errors))
     _hash_rows(_seed(rng), tuple(map(_words, (cells.values, *beside))), keys)
-    return cells.with_keys(keys)
+    return keys
 
 
 def numbered(keys: Words, first: int) -> Words:
