@@ -36,6 +36,7 @@ from skyfill.datasets import load_chandra, load_macho
 from skyfill.evaluate import hide_cells
 from skyfill.impute import NetworkImputer
 from skyfill.network import Cells, MixtureNetwork
+from skyfill.network.mixture.random_keys import keyed
 from survey_tables import chandra, macho
 
 TABLES = {"macho": (macho, load_macho, "class"), "chandra": (chandra, load_chandra, "Class")}
@@ -141,7 +142,11 @@ def reveal(trial):
     found = []
     for j in range(len(trial.names)):
         rows = np.flatnonzero(lost[:, j])
-        asked, after, y = Cells(trial.hidden[rows]), trial.hidden[rows], trial.classes[rows]
+        asked, after, y = (
+            keyed(Cells(trial.hidden[rows]), 0),
+            trial.hidden[rows],
+            trial.classes[rows],
+        )
         P = classify_possible(
             trial.scorer.probabilities,
             asked,
@@ -208,7 +213,7 @@ def error_of_mean(values, objects):
 
 
 def advised(trial, X, rng):
-    return expected_gains(trial.scorer.probabilities, trial.scorer.network, X).bits
+    return expected_gains(trial.scorer.probabilities, trial.scorer.network, Cells(X)).bits
 
 
 def at_random(trial, X, rng):

@@ -374,11 +374,30 @@ def test_a_classified_hats_catalog_keeps_a_column_whose_name_is_needed(tmp_path)
     small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1, refine=None))
     model, _ = train_classifier(table, ["V", "I"], "class", classifier=small)
     save_model(model, tmp_path / "c.skyfill")
+    # Objects with gaps that no object of the training set has: their classes rest on draws.
+    values = table.numbers("V")[:, 0]
+    table = table.with_column("V", np.where(np.arange(300) % 4 == 0, np.nan, values))
     write_hats(table, tmp_path / "in", partition_rows=100)
-    work = Scoring(n_draws=0, prefix="sf_")
+    work = Scoring(prefix="sf_")
     done = fill(tmp_path / "c.skyfill", tmp_path / "in", tmp_path / "out", work)
     expected = classify_table(model, table, work)
     assert expected.column("class").to_pylist() == names
     assert by_id(read_hats_table(tmp_path / "out")).equals(expected.arrow.combine_chunks())
     classes = expected.column("sf_class").to_pylist()
     assert (done.rows, done.counts["class.RRL"]) == (300, classes.count("RRL"))
+
+
+def test_draws_of_a_hats_catalog_follow_from_its_identifiers(model, model_path, tmp_path):
+    """With them, an object has the draws that it has in any table; without, each row its own."""
+    table, work = make_table(300).with_info("id", role="identifier"), Filling(n_draws=2)
+    write_hats(table, tmp_path / "in", partition_rows=100)
+    fill(model_path, tmp_path / "in", tmp_path / "out", work)
+    expected = fill_table(model, table, work)
+    assert by_id(read_hats_table(tmp_path / "out")).equals(expected.arrow.combine_chunks())
+    # Equal rows in several partitions.
+    same = make_table(300).with_column("V", np.full(300, 18.0))
+    same = same.with_column("I", np.full(300, np.nan))
+    write_hats(same, tmp_path / "same", partition_rows=100)
+    fill(model_path, tmp_path / "same", tmp_path / "filled", work)
+    draws = read_hats_table(tmp_path / "filled").numbers("I_draw1", "I_draw2")
+    assert len(np.unique(draws)) == 600

@@ -40,7 +40,7 @@ def strange_table(n=70):
 
 
 def take(table, rows):
-    return Table(table.arrow.take(pa.array(rows)))
+    return Table(table.arrow.take(pa.array(rows, pa.int64())))
 
 
 def write_folder(table, folder, sizes):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skyfill.catalog import Schema, read_table, write_table
+from skyfill.catalog import Schema, Table, read_table, write_table
 from skyfill.classify import CatalogClassifier
 from skyfill.errors import CatalogError, ModelError, SkyfillError
 from skyfill.impute import NetworkImputer
@@ -59,6 +59,10 @@ def one_by_one(model_path, files):
     """What one machine gives for the files, one after the other."""
     model = load_model(model_path)
     return pa.concat_tables([Filling().apply(model, read_table(p)).arrow for p in files])
+
+
+def together(files):
+    return Table(pa.concat_tables([read_table(path).arrow for path in files]))
 
 
 def gaps(files):
@@ -168,6 +172,13 @@ def test_one_long_file_is_cut_into_parts_with_the_draws_of_one_machine(
     assert read_table(tmp_path / "d.parquet").column("I_draw1").null_count < n
 
 
+def test_draws_of_a_folder_are_those_of_one_table(workers, model_path, files, tmp_path):
+    work = Filling(n_draws=2, seed=3)
+    fill(model_path, tmp_path / "in", tmp_path / "out.parquet", workers, work=work)
+    expected = work.apply(load_model(model_path), together(files))
+    assert same_rows(read_table(tmp_path / "out.parquet").arrow, expected.arrow)
+
+
 def test_a_catalog_classified_on_the_cluster_is_that_of_one_machine(workers, files, tmp_path):
     names = ["RRL" if v < 18 else "QSO" for v in make_table(300).numbers("V")[:, 0]]
     small = CatalogClassifier("forest", n_trees=5, imputer=NetworkImputer(1, n_fits=1, refine=None))
@@ -176,9 +187,8 @@ def test_a_catalog_classified_on_the_cluster_is_that_of_one_machine(workers, fil
     save_model(model, tmp_path / "c.skyfill")
     work, out = Scoring(prior=(0.2, 0.8)), tmp_path / "out.parquet"
     done = fill(tmp_path / "c.skyfill", tmp_path / "in", out, workers, work=work)
-    expected = [classify_table(model, read_table(path), work).arrow for path in files]
     found = read_table(out)
-    assert same_rows(found.arrow, pa.concat_tables(expected))
+    assert same_rows(found.arrow, classify_table(model, together(files), work).arrow)
     classes = found.column("class").to_pylist()
     assert done.counts["class.QSO"] == classes.count("QSO") > 0
     assert done.counts["outliers"] == sum(found.column("outlier").to_pylist())
