@@ -32,9 +32,10 @@ def table(n, seed, kind):
 
 
 def new_rows(kind):
-    """Rows with the gaps of the training set, with others, and with nothing at all."""
+    """Rows with the gaps of the training set, with others, far from all, and with nothing."""
     X, _, beside = table(ROWS, 1, kind)
     X[::2, 4] = np.nan
+    X[1::5] *= 4.0
     X[0] = np.nan
     return Cells(X, **beside)
 
