@@ -20,6 +20,13 @@ def test_probabilities_add_up_along_the_tree():
     assert found["periodic"] == pytest.approx([0.7])
 
 
+def test_a_row_has_the_same_sums_alone_as_among_others():
+    P = np.random.default_rng(0).dirichlet(np.ones(12), size=200)
+    groups = {"all but one": list(range(11))}
+    alone = [sum_groups(row[None], groups)["all but one"][0] for row in P]
+    assert np.array_equal(sum_groups(P, groups)["all but one"], alone)
+
+
 def test_levels_go_from_the_top_to_above_the_classes():
     assert ClassTree(PARENTS).levels(CLASSES) == [
         ["periodic", "periodic", "QSO", "periodic"],

@@ -101,7 +101,8 @@ class ClassTree:
 
 def sum_groups(P: Array, groups: Mapping[str, Sequence[int]]) -> dict[str, Array]:
     """Probabilities of groups: the sums over their classes."""
-    return {name: P[:, list(members)].sum(axis=1) for name, members in groups.items()}
+    # One by one: along an axis, the last bits would depend on the number of rows.
+    return {name: np.asarray(sum(P[:, k] for k in members)) for name, members in groups.items()}
 
 
 def decide(P: Array, classes: Sequence[str], tree: ClassTree, sure: float) -> NDArray[Any]:
