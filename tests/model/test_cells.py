@@ -175,6 +175,18 @@ def test_a_hard_limit_is_never_contradicted():
         assert (done.numbers(name)[limited, 0] >= cells.lower[limited, 1]).all()
 
 
+def test_a_limit_is_hard_where_errors_are_not_used():
+    table = survey()[0]
+    model = train(table, ["V", "K"], errors="off", n_components=1, n_fits=1)[0]
+    assert [detection.width for detection in model.detections] == [0.0, 0.0]
+    done = fill_table(model, table, Filling((0.01, 0.99), n_draws=3))
+    cells = cells_of(model, table)[0]
+    limited = cells.is_limited[:, 1]
+    assert limited.sum() > 50
+    for name in ("K", "K_q1", "K_q99", "K_draw1", "K_draw2", "K_draw3"):
+        assert (done.numbers(name)[limited, 0] >= cells.lower[limited, 1]).all()
+
+
 def test_denoised_values_lie_nearer_to_the_truth_and_seen_cells_stay_bit_for_bit(fitted):
     table, true = survey(400, seed=5)
     done = fill_table(fitted, table, Filling(denoise=True))

@@ -103,7 +103,9 @@ def learn_detections(
         _learn_one(table, feature, column, companions)
         for feature, column in zip(features, values.T, strict=True)
     ]
-    found = [replace(each, errors=each.errors and with_errors) for each in found]
+    if not with_errors:
+        # Limits are of what was measured: its errors alone make them soft.
+        found = [replace(each, errors=False, width=0.0) for each in found]
     cells = _cells(features, found, table, values)
     if limits == "off" or not cells.is_limited.any():
         found = [replace(each, side=None, depth=None, width=0.0) for each in found]
