@@ -7,6 +7,7 @@ __all__ = [
     "DeviceError",
     "EmptyColumnWarning",
     "GraphError",
+    "LimitWarning",
     "MissingLimitsWarning",
     "ModelError",
     "RegularizationWarning",
@@ -37,6 +38,10 @@ class RegularizationWarning(UserWarning):
 
 class EmptyColumnWarning(UserWarning):
     """A column without any value was left out."""
+
+
+class LimitWarning(UserWarning):
+    """Limits that say nothing, as those below zero of what is positive."""
 
 
 class SmallTableWarning(UserWarning):

@@ -20,6 +20,7 @@ from skyfill.model import (
     train,
     train_classifier,
 )
+from tests.model.test_cells import radio
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,13 @@ def plain(table, tmp_path_factory):
     model, _ = train(table, ["V", "K"], provenance=made, n_components=1, n_fits=2, arcs="shared")
     save_model(model, path)
     return path, model
+
+
+def test_features_mapped_by_their_logarithms_are_named(tmp_path):
+    table = radio()[0]
+    save_model(train(table, ["V", "S"], n_components=1, n_fits=1)[0], tmp_path / "m.skyfill")
+    shown = CliRunner().invoke(main, ["show", str(tmp_path / "m.skyfill")])
+    assert "\nmapped by their logarithms: S\n" in shown.output
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,19 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skyfill.catalog import ColumnInfo, Role, Table
+from skyfill.classify import CatalogClassifier
 from skyfill.errors import CatalogError, ModelError
-from skyfill.model import Filling, cells_of, fill_table, load_model, save_model, train
+from skyfill.impute import NetworkImputer
+from skyfill.model import (
+    Filling,
+    cells_of,
+    describe_model,
+    fill_table,
+    load_model,
+    save_model,
+    train,
+    train_classifier,
+)
 from skyfill.model.cells import count_cells
 from skyfill.model.training import untrained
 from skyfill.network import Cells
@@ -185,6 +196,53 @@ def test_a_limit_is_hard_where_errors_are_not_used():
     assert limited.sum() > 50
     for name in ("K", "K_q1", "K_q99", "K_draw1", "K_draw2", "K_draw3"):
         assert (done.numbers(name)[limited, 0] >= cells.lower[limited, 1]).all()
+
+
+def radio(n=400, seed=0, unit="mJy"):
+    """Magnitudes, and fluxes over less than a decade, with upper limits."""
+    rng = np.random.default_rng(seed)
+    V = rng.normal(18, 1, n)
+    flux = np.exp(-0.4 * (V - 18) + 0.2 * rng.normal(size=n))
+    faint = flux < 0.8
+    table = Table.from_columns(
+        {
+            "V": V,
+            "S": np.where(faint, np.nan, flux),
+            "S_limit": np.where(faint, 0.8, np.nan),
+        },
+        info={
+            "V": ColumnInfo(unit="mag"),
+            "S": ColumnInfo(unit=unit),
+            "S_limit": ColumnInfo(unit=unit, role=Role.LIMIT, of="S"),
+        },
+    )
+    return table, flux
+
+
+@pytest.mark.parametrize(("unit", "kinds"), [("mJy", [False, True]), (None, [False, False])])
+def test_a_flux_is_mapped_by_its_logarithm_and_the_summary_says_so(unit, kinds, tmp_path):
+    table = radio(unit=unit)[0]
+    model = train(table, ["V", "S"], n_components=1, n_fits=1)[0]
+    assert model.network.logarithmic.tolist() == kinds
+    named = [name for name, is_one in zip(["V", "S"], kinds, strict=True) if is_one]
+    assert describe_model(model)["logarithmic"] == named
+    save_model(model, tmp_path / "a.skyfill")
+    again = load_model(tmp_path / "a.skyfill")
+    assert again.network.logarithmic.tolist() == kinds
+    filled = [fill_table(each, table).numbers("S") for each in (model, again)]
+    assert_array_equal(*filled)
+    if named:
+        assert (filled[0] > 0).all()
+
+
+def test_a_classifier_maps_the_same_columns_by_their_logarithms():
+    table = radio()[0]
+    label = np.where(table.numbers("V")[:, 0] > 18, "faint", "bright").tolist()
+    table = table.with_column("class", label)
+    small = CatalogClassifier("forest", n_trees=3, imputer=NetworkImputer(1, n_fits=1))
+    for field in (None, table):
+        model = train_classifier(table, ["V", "S"], "class", classifier=small, field=field)[0]
+        assert model.network.logarithmic.tolist() == [False, True]
 
 
 def test_denoised_values_lie_nearer_to_the_truth_and_seen_cells_stay_bit_for_bit(fitted):

@@ -107,6 +107,17 @@ def test_the_fifth_format_knows_forests_that_correct_the_mixtures():
     assert refined.sum() >= 4
 
 
+def test_the_seventh_format_knows_logarithms():
+    (X, facts), model = then(7), now(7)
+    cells = Cells(X, upper=np.array(facts["upper"], float), errors=np.array(facts["errors"], float))
+    filled, wanted = model.network.posterior(cells, denoise=True), facts["known"]
+    assert model.network.logarithmic.tolist() == [False, False, True]
+    assert_allclose(filled.mean, wanted["mean"], **CLOSE)
+    assert_allclose(filled.sd, wanted["sd"], **CLOSE)
+    assert_allclose(model.network.quantiles(cells, facts["levels"]), wanted["quantiles"], **CLOSE)
+    assert_allclose(model.scorer.probabilities(cells), wanted["probabilities"], **CLOSE)
+
+
 def test_the_sixth_format_knows_a_mixture_of_the_classes():
     (X, facts), scorer = then(6), now(6).scorer
     assert scorer.mixture.classes.shape[1] == len(facts["classes"])

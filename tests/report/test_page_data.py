@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import truncnorm
 
+from skyfill.errors import LimitWarning
 from skyfill.network import Cells, MixtureNetwork, learn_mixture, learn_one_network
 from skyfill.network.mixture.margin import Identity
 from skyfill.network.mixture.mixture import Mixture
@@ -137,6 +138,25 @@ def test_limits_and_errors_in_the_page_are_those_of_the_library(load, table, lea
         "errors": {"upper": some, "errors": rng.choice([0.0, 0.1, 1.0], rows.shape)},
     }[kind]
     check_engine(load, learn(name), Cells(rows, **cells))
+
+
+def test_logarithms_in_the_page_are_those_of_the_library(load):
+    rng = np.random.default_rng(5)
+    true = np.exp(rng.normal(size=(300, 1)) + 0.5 * rng.normal(size=(300, 3)))
+    faint = true < 0.5
+    faint[:, 0] = False
+    X, upper = np.where(faint, np.nan, true), np.where(faint, 0.5, np.nan)
+    network = learn_mixture(Cells(X, upper=upper), **plan(), fluxes=[True] * 3).network
+    assert network.logarithmic.all()
+    rows = np.vstack([with_gaps(true[:30], rng), [[-0.2, np.nan, np.nan], [0.0, 1.0, np.nan]]])
+    limits = np.where(
+        rng.random(rows.shape) < 0.6, rng.choice([0.01, 0.5, 3.0], rows.shape), np.nan
+    )
+    for wide in (None, rng.choice([0.0, 0.1, 1.0, 40.0], rows.shape)):
+        check_engine(load, network, Cells(rows, upper=limits, errors=wide))
+    limits[0] = [-1.0, 0.0, -2.0]
+    with pytest.warns(LimitWarning):
+        check_engine(load, network, Cells(rows, upper=limits))
 
 
 def test_levels_within_limits_are_calibrated_in_the_page(load, table):

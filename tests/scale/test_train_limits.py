@@ -12,7 +12,7 @@ from skyfill.network.mixture.mixture import expect_parts, split
 from skyfill.scale import apply_model, inputs, train_file
 from skyfill.scale.train_limits import expect_file, with_companions
 from skyfill.threads import map_threads
-from tests.model.test_cells import survey
+from tests.model.test_cells import radio, survey
 
 NAMES = ["V", "K"]
 OPTIONS = {"n_components": 1, "n_fits": 1, "errors": "on", "calibrate": False}
@@ -100,3 +100,16 @@ def test_workers_take_the_sums_of_one_machine(catalog, model):
         sample = take_sample(client, parts, NAMES, rules=Schema(), rows=10**6)
     assert_same_sums(found, sums_in_memory(model, read_table(catalog), mixture))
     assert sample.names == ("V", "K", "K_limit", "e_K", "K_gap")
+
+
+@pytest.mark.parametrize("with_limits", [True, False])
+def test_all_rows_of_a_file_map_the_same_columns_by_their_logarithms(tmp_path, with_limits):
+    table = radio(2000)[0]
+    table = table if with_limits else table.drop(["S_limit"])
+    write_table(table, tmp_path / "radio.parquet")
+    options = {"n_components": 1, "n_fits": 1, "calibrate": False}
+    whole = train(table, ["V", "S"], **options)[0]
+    found = train_file(tmp_path / "radio.parquet", ["V", "S"], sample_rows=600, **options).model
+    assert found.network.logarithmic.tolist() == whole.network.logarithmic.tolist()
+    assert not with_limits or found.network.logarithmic[1]
+    assert (fill_table(found, table).numbers("S") > 0).all()

@@ -1,5 +1,7 @@
 """Units: convert the numbers of a column to the unit that a calculation needs."""
 
+import warnings
+
 import numpy as np
 
 from skyfill.catalog.table import Table
@@ -55,6 +57,25 @@ def unit_factor(unit: str, wanted: str, fault: str) -> float:
         return float(Unit(unit).to(wanted))
     except (ValueError, TypeError):
         raise CatalogError(fault) from None
+
+
+def is_flux_unit(unit: str | None) -> bool:
+    """Whether a unit is one of fluxes, flux densities or luminosities.
+
+    Examples
+    --------
+    >>> [is_flux_unit(unit) for unit in ("mJy", "erg / (s cm2)", "mag(AB)", "no unit", None)]
+    [True, True, False, False, False]
+    """
+    if not unit:
+        return False
+    from astropy.units import Unit
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # spellings that a standard discourages
+        found = Unit(unit, parse_strict="silent")
+    is_logarithm = hasattr(found, "physical_unit")
+    return not is_logarithm and "flux" in str(found.physical_type)
 
 
 def _factor(name: str, own: str, wanted: str) -> float:

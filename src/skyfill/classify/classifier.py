@@ -156,6 +156,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lower: Any = None,
         upper: Any = None,
         errors: Any = None,
+        fluxes: Any = None,
         groups: Any = None,
     ) -> Self:
         """Learn features and classes.
@@ -176,6 +177,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         lower, upper, errors : arrays of shape (n, p), optional
             Limits of missing values and errors of seen ones, as in `NetworkImputer.fit`. Trees
             see a limit as a gap; what is filled there respects it.
+        fluxes : sequence of bool or None, optional
+            Whether each column is a flux, as in `NetworkImputer.fit`.
         """
         self._check_options()
         numbers = validated(self, X, reset=True)
@@ -199,7 +202,10 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = labels.classes
         cells = Cells(numbers, lower, upper, errors)
         self.given_ = given_columns(cells)
-        self.imputer_ = self._fit_imputer(X, rng, lower=lower, upper=upper, errors=errors)
+        if fluxes is not None:
+            fluxes = np.asarray(fluxes, object)[self.kept_].tolist()
+        known = {"lower": lower, "upper": upper, "errors": errors, "fluxes": fluxes}
+        self.imputer_ = self._fit_imputer(X, rng, **known)
         fitted = fit_scorer(
             self.imputer_.network_,
             cells,

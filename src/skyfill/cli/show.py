@@ -11,7 +11,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import fact_words
-from skyfill.cli.terminal import beyond_line, cells_line, echo, write_json
+from skyfill.cli.terminal import beyond_line, cells_line, echo, logarithms_line, write_json
 from skyfill.errors import ModelError
 from skyfill.model_archive import read_description
 
@@ -54,6 +54,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
         yield cells_line(facts["cells"])
     if (beyond := facts.get("beyond")) and beyond["shares"]:
         yield beyond_line(beyond)
+    if facts.get("logarithmic"):
+        yield logarithms_line(facts["logarithmic"])
     if facts.get("refined"):
         yield "refined by forests: " + ", ".join(
             dict.fromkeys(each["name"] for each in facts["refined"])

@@ -130,6 +130,17 @@ def cells_line(cells: Mapping[str, Any] | None) -> str:
     )
 
 
+def logarithms_line(names: Sequence[str]) -> str:
+    """Say which features are mapped by their logarithms.
+
+    Examples
+    --------
+    >>> logarithms_line(["S_3.6", "S_4.5"])
+    'mapped by their logarithms: S_3.6, S_4.5'
+    """
+    return f"mapped by their logarithms: {', '.join(names)}"
+
+
 def beyond_line(beyond: Mapping[str, Any]) -> str:
     """Say which features have gaps beyond what was measured, and what that does to them.
 

@@ -14,7 +14,14 @@ from skyfill.cli.checks import check_training, mention_rules
 from skyfill.cli.effort import settle_effort, takes_effort
 from skyfill.cli.expected_cost import LARGE_STEPS, expect_train
 from skyfill.cli.field_shares import field_files, takes_field
-from skyfill.cli.terminal import beyond_line, cells_line, note, now_and_then, write_json
+from skyfill.cli.terminal import (
+    beyond_line,
+    cells_line,
+    logarithms_line,
+    note,
+    now_and_then,
+    write_json,
+)
 from skyfill.cli.train_classes import CLASS_OPTIONS, components_of, grow_classes, learn_classes
 from skyfill.cli.train_large import out_of_core, resume
 from skyfill.cli.train_network import (
@@ -117,7 +124,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     from skyfill.cli.train_large import Place, choose_place, learn_large
     from skyfill.model import before_filling
     from skyfill.model.cells import columns_for
-    from skyfill.model.description import describe_beyond, describe_refined
+    from skyfill.model.description import describe_beyond, describe_logarithms, describe_refined
     from skyfill.scale import open_source
 
     if not options["label"]:
@@ -152,10 +159,13 @@ def command(context: click.Context, /, **options: Any) -> None:
             model, facts, words = _learn_in_memory(table, names, asked)
     facts["cells"] = _describe_cells(model)
     facts["beyond"] = describe_beyond(model)
+    facts["logarithmic"] = describe_logarithms(model)
     facts["refined"] = list(dict.fromkeys(each["name"] for each in describe_refined(model)))
     if options["as_json"]:
         write_json({"model": model.identifier, **facts})
     note(cells_line(facts["cells"]))
+    if facts["logarithmic"]:
+        note(logarithms_line(facts["logarithmic"]))
     if facts["beyond"]["shares"]:
         note(beyond_line(facts["beyond"]))
     note(

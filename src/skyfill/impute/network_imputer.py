@@ -106,8 +106,15 @@ class NetworkImputer(DistributionImputer):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(
-        self, X: Any, y: Any = None, *, lower: Any = None, upper: Any = None, errors: Any = None
+    def fit(  # noqa: PLR0913 - all that is known of the cells and columns
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        errors: Any = None,
+        fluxes: Any = None,
     ) -> Self:
         """Learn from a table with gaps, limits and errors.
 
@@ -123,22 +130,28 @@ class NetworkImputer(DistributionImputer):
         errors : array of shape (n, p), optional
             Standard deviations of the errors of seen values, and the widths of limits. The
             distribution learned is that of the values without errors. NaN or 0: exact.
+        fluxes : sequence of bool or None, optional
+            Whether each column is a flux; None if that is not known. The map of positive fluxes is
+            a logarithm where it is not one of ranks; with limits or errors, so is that of positive
+            columns of unknown kind that span more than a decade.
         """
         numbers = self._first_rows(X)
         known = (part_of(array, self.kept_) for array in (lower, upper, errors))
         cells = Cells(numbers, *known)
         self.given_ = given_columns(cells)
-        self._learn(cells)
+        if fluxes is not None:
+            fluxes = np.asarray(fluxes, object)[self.kept_].tolist()
+        self._learn(cells, fluxes)
         return self
 
-    def _learn(self, cells: Cells) -> None:
+    def _learn(self, cells: Cells, fluxes: Any) -> None:
         options = self.get_params(deep=False)
         refine = check_refine(options.pop("refine", None))
         rng = as_generator(options.pop("random_state"))
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else names[self.kept_]
         warn_if_small(cells.values, names, stacklevel=3)
-        learned = self._learner(cells, names, rng=rng, **options)
+        learned = self._learner(cells, names, fluxes=fluxes, rng=rng, **options)
         self.network_, self.plan_ = learned.network, learned.plan
         self.n_iter_, self.converged_ = learned.n_iter, learned.converged
         if not learned.converged:
@@ -164,8 +177,10 @@ class NetworkImputer(DistributionImputer):
         return self._filler.posterior(cells).mean if lost.any() else cells.values.copy()
 
     def fit_transform(self, X: Any, y: Any = None, **known: Any) -> Array:
-        """Learn from a table and fill its gaps; takes `lower`, `upper` and `errors`."""
-        return self.fit(X, y, **known).transform(X, **known)
+        """Learn from a table and fill its gaps; takes `lower`, `upper`, `errors` and `fluxes`."""
+        self.fit(X, y, **known)
+        known.pop("fluxes", None)
+        return self.transform(X, **known)
 
     def _cells(self, X: Any, **known: Any) -> Cells:
         """Check new rows and what is known of them; TypeError for what is not of `Cells`."""

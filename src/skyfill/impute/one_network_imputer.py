@@ -9,7 +9,10 @@ from skyfill.network import Cells, learn_one_network
 from skyfill.network.mixture.learn import LearnedMixture
 
 
-def _learn(cells: Cells, names: Any, *, scoring: str, **options: Any) -> LearnedMixture:
+def _learn(
+    cells: Cells, names: Any, *, scoring: str, fluxes: Any = None, **options: Any
+) -> LearnedMixture:
+    # As in the paper, a flux is a column like all others.
     return learn_one_network(cells, names, score=scoring, **options)
 
 

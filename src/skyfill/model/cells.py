@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from skyfill.catalog import ColumnInfo, Reason, Role, Table, with_guessed_roles
 from skyfill.catalog.column_info import FLUXES, MAGNITUDES
 from skyfill.catalog.limit_rules import flag_column
-from skyfill.catalog.units import numbers_in
+from skyfill.catalog.units import is_flux_unit, numbers_in
 from skyfill.errors import CatalogError
 from skyfill.model import results
 from skyfill.model.declared import prepared
@@ -247,6 +247,24 @@ def is_magnitude(feature: Feature) -> bool:
     (True, False)
     """
     return ColumnInfo(feature.unit, feature.ucd).is_magnitude
+
+
+def find_fluxes(features: Sequence[Feature]) -> list[bool | None]:
+    """Tell which features are fluxes, by UCD or, without one, unit; None where nothing says so.
+
+    Magnitudes are none.
+
+    Examples
+    --------
+    >>> find_fluxes([Feature("S", "mJy"), Feature("R", "mJy", "stat.error"), Feature("V", "mag")])
+    [True, None, False]
+    """
+    found: list[bool | None] = []
+    for each in features:
+        is_flux = (each.ucd or "").lower().startswith(FLUXES)
+        is_flux = is_flux or (not each.ucd and is_flux_unit(each.unit))
+        found.append(False if is_magnitude(each) else is_flux or None)
+    return found
 
 
 def _is_brightness(feature: Feature) -> bool:

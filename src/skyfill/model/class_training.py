@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skyfill.catalog import Table
 from skyfill.classify.repeats import find_groups
 from skyfill.classify.training_set import check_class_features, label_texts
-from skyfill.model.cells import cells_of
+from skyfill.model.cells import cells_of, find_fluxes
 from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Model
 from skyfill.model.recognition import known_rows
@@ -139,7 +139,8 @@ def _with_classes(
     """Fit a classifier to what the cells of a table say to a model."""
     texts = label_texts(table.column(label).to_pylist())
     cells, groups = cells_of(bare, table)[0], find_groups(table, bare.names, group)
-    more = {"groups": groups.codes} if groups.n_repeated else {}
+    more: dict[str, Any] = {"groups": groups.codes} if groups.n_repeated else {}
+    more["fluxes"] = find_fluxes(bare.features)
     hashes = known_rows(cells.values[[text is not None for text in texts]])
     if field is None:
         fitted.fit(table.select(bare.names), texts, **_known(cells), **more)
@@ -159,9 +160,9 @@ def _fit_with_field(
     """Fit to training rows and, without labels, those of a field."""
     both = cells.joined(field)
     labels = np.concatenate([texts, np.full(len(field), None, dtype=object)])
-    if more:
+    if "groups" in more:
         own = more["groups"].max() + 1 + np.arange(len(field))
-        more = {"groups": np.concatenate([more["groups"], own])}
+        more = {**more, "groups": np.concatenate([more["groups"], own])}
     fitted.fit(both.values, labels, **_known(both), **more)
 
 

@@ -36,6 +36,7 @@ def describe(model: Model) -> dict[str, Any]:
         "gaps": "ignorable" if model.network.fits[0].gap_rates is None else "informative",
         "cells": summarize_cells(model),
         "beyond": describe_beyond(model),
+        "logarithmic": describe_logarithms(model),
         "refined": describe_refined(model),
         "arcs": [{"parent": a, "child": b, "strength": round(s, 4)} for (a, b), s in arcs],
         "arcs_learned": summary.is_learned,
@@ -74,6 +75,12 @@ def describe_beyond(model: Model) -> dict[str, Any]:
     }
 
 
+def describe_logarithms(model: Model) -> list[str]:
+    """Name the features that are mapped by their logarithms."""
+    pairs = zip(model.names, model.network.logarithmic.tolist(), strict=True)
+    return [name for name, is_logarithmic in pairs if is_logarithmic]
+
+
 def describe_refined(model: Model) -> list[dict[str, Any]]:
     """Name the features that forests correct, and the weights of the forests.
 
@@ -95,8 +102,8 @@ def describe_refined(model: Model) -> list[dict[str, Any]]:
 def _spread(margin: Margin, ends: tuple[float, float] | None) -> dict[str, Any]:
     """Give the range of a feature in training or, where that is not known, mean and sd."""
     if ends is None:
-        low, high = float(margin.x[0]), float(margin.x[-1])
-        return {"range": None, "mean": low, "sd": high - low}
+        low, middle, high = margin.from_normal(np.array([-1.0, 0.0, 1.0])).tolist()
+        return {"range": None, "mean": middle, "sd": (high - low) / 2}
     return {"range": list(ends)}
 
 

@@ -17,7 +17,7 @@ from skyfill.model.pipeline import Feature, Model
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.agreement import Disagreement, find_disagreements
 from skyfill.network.mixture.beyond import BEYOND, count_beyond
-from skyfill.network.mixture.margin import Constant, Identity, Margin
+from skyfill.network.mixture.margin import Constant, Identity, Logarithm, Margin
 
 # More values than this share outside the range seen in training are worth a warning, and at least
 # so many, or most: new extremes are ordinary in a few rows.
@@ -42,9 +42,9 @@ def seen_ranges(network: MixtureNetwork) -> list[tuple[float, float] | None]:
     """
     if network.support is not None and network.within_limits is None:
         return [(float(low), float(high)) for low, high in network.support.ends.T]
-    linear = [isinstance(margin, Identity) for margin in network.margins]
+    unknown = [isinstance(margin, Identity | Logarithm) for margin in network.margins]
     ends = [(float(margin.x[0]), float(margin.x[-1])) for margin in network.margins]
-    return [None if unknown else end for unknown, end in zip(linear, ends, strict=True)]
+    return [None if is_open else end for is_open, end in zip(unknown, ends, strict=True)]
 
 
 def find_outside(model: Model, table: Table) -> list[Outside]:

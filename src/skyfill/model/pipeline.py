@@ -19,13 +19,14 @@ from skyfill.impute.refined_network import RefinedNetwork, refined
 from skyfill.impute.refinement import Refinement
 from skyfill.model_archive import BEYOND, identify
 from skyfill.network import MixtureNetwork
-from skyfill.network.mixture.margin import Constant, Identity, Margin
+from skyfill.network.mixture.margin import BY_SEGMENTS, Constant, Identity, Logarithm, Margin
 
 # Files of format 2 hold a scorer, of format 3 limits or errors, of format 4 what was declared about
 # the training table or hashes of its rows, of format 5 forests that correct the mixtures, of format
 # 6 a mixture of the classes or the ranges of what was learned from; a model without these keeps the
-# older format, which older versions read.
-PLAIN_FORMAT, SCORER_FORMAT, LIMIT_FORMAT, DECLARED_FORMAT, REFINED_FORMAT, FORMAT = range(1, 7)
+# older format. Since format 7 maps can be logarithms, and moments are taken segment by segment.
+PLAIN_FORMAT, SCORER_FORMAT, LIMIT_FORMAT, DECLARED_FORMAT, REFINED_FORMAT = range(1, 6)
+RANGES_FORMAT, FORMAT = 6, 7
 SIDES = ("lower", "upper")
 # Names of a scorer's arrays, and of its trees, start with these.
 SCORER, TREES = "scorer.", "scorer.forests."
@@ -33,7 +34,12 @@ SCORER, TREES = "scorer.", "scorer.forests."
 REFINEMENT = "refinement."
 # The same of the ranges of what columns were learned from.
 SUPPORT, RANGES = "support.", ("low", "high", "related", "ends", "doubt")
-MARGINS: dict[str, type[Margin]] = {"ranks": Margin, "constant": Constant, "linear": Identity}
+MARGINS: dict[str, type[Margin]] = {
+    "ranks": Margin,
+    "constant": Constant,
+    "linear": Identity,
+    "logarithmic": Logarithm,
+}
 # Name of the hashes of the labelled rows.
 TRAINED_ON = "trained_on"
 # Arrays of the network that hold levels of its posteriors.
@@ -200,8 +206,10 @@ def facts_of(model: Model) -> dict[str, Any]:
 
 def _format(model: Model) -> int:
     has_mixture = model.scorer is not None and model.scorer.mixture is not None
-    if has_mixture or model.network.support is not None:
+    if all(margin.moments == BY_SEGMENTS for margin in model.network.margins):
         return FORMAT
+    if has_mixture or model.network.support is not None:
+        return RANGES_FORMAT
     if model.refinement is not None:
         return REFINED_FORMAT
     has_profiles = model.scorer is not None and model.scorer.profiles is not None

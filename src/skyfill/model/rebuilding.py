@@ -17,6 +17,7 @@ from skyfill.impute.refinement import Refinement
 from skyfill.limits import check_limit
 from skyfill.model.pipeline import (
     EXACT,
+    FORMAT,
     LEVELS,
     MARGINS,
     PLAIN_FORMAT,
@@ -36,7 +37,7 @@ from skyfill.model.pipeline import (
 from skyfill.model_archive import BEYOND
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.checks import MAX_SCORE, check_mixture
-from skyfill.network.mixture.margin import Constant, Margin
+from skyfill.network.mixture.margin import BY_CELLS, BY_SEGMENTS, BY_TABLE, Constant, Margin
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import BySpread
 from skyfill.network.mixture.support import MOST_DOUBT, Support
@@ -56,9 +57,11 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
     if not isinstance(facts["provenance"], dict):
         raise ValueError("the provenance must be an object")
     names = tuple(feature.name for feature in features)
-    is_exact = facts["format"] >= REFINED_FORMAT or facts.get("moments") == EXACT
+    way = BY_SEGMENTS if facts["format"] >= FORMAT else BY_CELLS
+    if facts["format"] < REFINED_FORMAT and facts.get("moments") != EXACT:
+        way = BY_TABLE
     margins = tuple(
-        _margin(MARGINS[kind], arrays[f"margins.{j}.x"], arrays[f"margins.{j}.z"], not is_exact)
+        _margin(MARGINS[kind], arrays[f"margins.{j}.x"], arrays[f"margins.{j}.z"], way)
         for j, kind in enumerate(facts["margins"])
     )
     fits = tuple(
@@ -209,7 +212,7 @@ def _scorer(
 
 
 def _margin(
-    kind: type[Margin], x: NDArray[np.float64], z: NDArray[np.float64], tabulated: bool
+    kind: type[Margin], x: NDArray[np.float64], z: NDArray[np.float64], moments: str
 ) -> Margin:
     rising = x.ndim == 1 and x.shape == z.shape and (np.diff(x) >= 0).all()
     if not (rising and x.size >= (1 if kind is Constant else 2) and (np.diff(z) >= 0).all()):
@@ -218,7 +221,7 @@ def _margin(
         raise ValueError("a margin must rise")
     if np.abs(x).max() > MAX_VALUE or np.abs(z).max() > MAX_SCORE:
         raise ValueError(f"knots of a margin beyond {MAX_VALUE:g} or scores beyond {MAX_SCORE:g}")
-    return kind(x, z, tabulated)
+    return kind(x, z, moments)
 
 
 def _fit(

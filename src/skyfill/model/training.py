@@ -13,7 +13,7 @@ from skyfill.catalog import Schema, Table
 from skyfill.classify.training_set import check_features
 from skyfill.errors import CatalogError
 from skyfill.impute.refining import check_refine, learn_refinement
-from skyfill.model.cells import cells_of, learn_detections
+from skyfill.model.cells import cells_of, find_fluxes, learn_detections
 from skyfill.model.declared import declared_for
 from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Feature, Model
@@ -87,6 +87,8 @@ def train(  # noqa: PLR0913 - what is learned, and how
     check_refine(refine)
     cells = cells_of(bare, table)[0]
     warn_if_small(cells.values, names)
+    if learn is learn_mixture:
+        options["fluxes"] = find_fluxes(bare.features)
     learned = learn(cells, names, **options)
     rng, what = np.random.default_rng(options.get("rng", 0)), (learned.network, learned.plan, cells)
     found = learn_refinement(*what, rng, refine=refine)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skyfill.errors import DataError
+from skyfill.errors import DataError, LimitWarning
 from skyfill.network._array import Array, as_table
 
 _WORDS = ("lower", "upper", "errors")
@@ -100,6 +102,65 @@ class Cells:
         """
         given = (self.values, self.lower, self.upper, self.errors)
         return cast(Array, keep_within(np, given, filled))
+
+    @property
+    def centers(self) -> Array:
+        """Values, or limits where there is no value: what errors are about."""
+        found = self.values
+        for side in (self.lower, self.upper):
+            found = found if side is None else np.where(np.isnan(found), side, found)
+        return found
+
+    def above_zero(self, columns: NDArray[np.bool_], names: Sequence[str]) -> Cells:
+        """Drop limits at or below zero of positive quantities, of which they say nothing.
+
+        Such an upper limit cannot hold: there is a `LimitWarning`, and the cell is a gap.
+
+        Examples
+        --------
+        >>> cells = Cells([[np.nan, 3.0]], lower=[[-1.0, np.nan]])
+        >>> cells.above_zero(np.array([True, True]), ["S_3.6", "S_4.5"]).is_plain
+        True
+        """
+        kept = self
+        for name in ("lower", "upper") if columns.any() else ():
+            side = getattr(self, name)
+            wrong = None if side is None else columns & np.isnan(self.values) & (side <= 0)
+            if wrong is None or not wrong.any():
+                continue
+            kept = replace(kept, **{name: np.where(wrong, np.nan, side)})
+            if name == "upper":
+                listed = ", ".join(names[j] for j in np.flatnonzero(wrong.any(axis=0)).tolist())
+                warnings.warn(
+                    f"upper limits at or below zero cannot hold of what is always positive "
+                    f"({listed}); these cells are taken as gaps without a limit",
+                    LimitWarning,
+                    stacklevel=3,
+                )
+        return kept
+
+    def logarithms(self, columns: NDArray[np.bool_]) -> Cells:
+        """Take the natural logarithms of positive columns; errors become relative ones.
+
+        Examples
+        --------
+        >>> flux = Cells([[1.0], [np.nan]], upper=[[np.nan], [1.0]], errors=[[0.2], [np.nan]])
+        >>> logs = flux.logarithms(np.array([True]))
+        >>> logs.values.tolist(), logs.upper.tolist(), logs.errors.tolist()
+        ([[0.0], [nan]], [[nan], [0.0]], [[0.2], [nan]])
+        """
+        if not columns.any():
+            return self
+        made = {name: getattr(self, name) for name in ("values", *_WORDS)}
+        for name in ("values", "lower", "upper"):
+            if (given := made[name]) is not None:
+                # A limit beside a value may be anything.
+                logs = np.log(np.where(columns & ~(given <= 0), given, 1.0))
+                made[name] = np.where(columns, logs, given)
+        if self.errors is not None:
+            center = np.where(columns & (self.centers > 0), self.centers, 1.0)
+            made["errors"] = self.errors / center
+        return Cells(**made)
 
     def take(self, rows: Any) -> Cells:
         """Keep some rows: a slice, or an array of places or truth values."""

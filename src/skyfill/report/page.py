@@ -19,9 +19,9 @@ from skyfill.catalog.provenance import read_provenance
 from skyfill.evaluate.surveys import Groups, guess_groups
 from skyfill.model import Model, judge_of
 from skyfill.model.cells import is_magnitude
+from skyfill.model.description import describe_logarithms
 from skyfill.model.results import record_of
 from skyfill.network import MixtureNetwork
-from skyfill.network.mixture.margin import Margin
 from skyfill.network.summary import Summary, pooled_cov, summarize_network
 from skyfill.report.gaps import REASONS
 from skyfill.report.importance import importance_for_classes, importance_for_features
@@ -134,6 +134,8 @@ def _summary(report: Report) -> str:
             " It computes with the mixtures of the model; skyfill impute also uses its forests, so "
             "that filled values differ."
         )
+    if logarithmic := describe_logarithms(report.model):
+        text += f" It computes with the logarithms of {', '.join(logarithmic)}."
     if beyond := report.model.network.columns_beyond:
         text += (
             f" Gaps in {', '.join(beyond)} are often those of objects unlike all that were "
@@ -162,7 +164,7 @@ def _features(model: Model, groups: Groups) -> list[dict[str, Any]]:
 
 
 def _graph(summary: Summary, network: MixtureNetwork) -> dict[str, Any]:
-    is_linear = not any(type(margin) is Margin for margin in network.margins)
+    is_linear = all(margin.is_line for margin in network.margins)
     place = {name: j for j, name in enumerate(summary.names)}
     arcs = sorted(summary.arcs.items(), key=lambda item: item[1])
     return {

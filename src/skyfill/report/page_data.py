@@ -19,7 +19,14 @@ from skyfill.network.mixture import (
     truncated_kernels,
     widening,
 )
-from skyfill.network.mixture.margin import GRID_REACH, Constant, Identity, Margin
+from skyfill.network.mixture.margin import (
+    GRID_REACH,
+    MOST_LOG,
+    Constant,
+    Identity,
+    Logarithm,
+    Margin,
+)
 from skyfill.network.mixture.mixture import gap_logs
 from skyfill.network.mixture.row_kernels import NARROWEST
 
@@ -43,6 +50,7 @@ def export_network(network: MixtureNetwork) -> dict[str, Any]:
     ranges = {} if support is None else support._asdict()
     return {
         "reach": GRID_REACH,
+        "mostLog": MOST_LOG,
         "negligible": kernels.NEGLIGIBLE,
         "moment": export_moments(),
         "margins": [export_margin(margin) for margin in network.margins],
@@ -77,6 +85,8 @@ def export_moments() -> dict[str, Any]:
     return {
         "reach": margin_moments.REACH,
         "smoothing": margin_moments.SMOOTHING,
+        "far": margin_moments.FAR,
+        "narrow": margin_moments.NARROW,
         "spreads": margin_moments.SPREADS.tolist(),
         "halved": margin_moments.HALVED.tolist(),
         "perScore": margin_moments.PER_SCORE.tolist(),
@@ -89,10 +99,11 @@ def export_moments() -> dict[str, Any]:
 
 def export_margin(margin: Margin) -> dict[str, Any]:
     """Return a margin's knots, what is beyond them, and its atoms with their scores."""
-    kind = {Constant: "constant", Identity: "linear"}.get(type(margin), "ranks")
+    kinds = {Constant: "constant", Identity: "linear", Logarithm: "logarithmic"}
+    kind = kinds.get(type(margin), "ranks")
     facts: dict[str, Any] = {"kind": kind, "x": margin.x.tolist(), "z": margin.z.tolist()}
     facts["rises"] = margin._rises
-    if kind == "ranks":
+    if not margin.is_line:
         atoms, scores = margin._atoms
         facts |= {"atoms": atoms.tolist(), "scores": scores.tolist(), "slopes": margin._slopes}
     return facts

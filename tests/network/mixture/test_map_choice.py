@@ -14,6 +14,8 @@ from skyfill.network.mixture.map_choice import (
 from skyfill.network.mixture.maps import kinds_of, map_columns
 from skyfill.network.mixture.network import MixtureNetwork
 
+NONE = np.array(False)  # no column is positive
+
 
 def seen(shape, error, seed=0):
     """Two columns of values with errors."""
@@ -30,7 +32,7 @@ def seen(shape, error, seed=0):
 )
 def test_the_shape_of_a_column_decides(shape, error, kind):
     cells = seen(shape, error)
-    assert choose_noisy_maps(cells, Plan(1, 5.0), np.random.default_rng(0)) == kind
+    assert choose_noisy_maps(cells, Plan(1, 5.0), np.random.default_rng(0), NONE) == kind
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ def test_beyond_limits_the_shape_of_what_was_seen_decides(shape, kind):
     limit = np.quantile(X[:, 1], 0.7)
     faint = (limit < X) & [False, True]
     cells = Cells(np.where(faint, np.nan, X), np.where(faint, limit, np.nan))
-    assert choose_limited_maps(cells, Plan(1, 5.0, pooling=(1.0, 3.0))) == kind
+    assert choose_limited_maps(cells, Plan(1, 5.0, pooling=(1.0, 3.0)), NONE) == kind
 
 
 def one_factor(n_clumped, n=1200, p=20):
@@ -56,13 +58,13 @@ def one_factor(n_clumped, n=1200, p=20):
 
 
 def test_each_column_has_the_kind_of_map_that_fills_it_best():
-    kinds = choose_plain_maps(one_factor(6), Plan(1, 5.0), np.random.default_rng(0))
+    kinds = choose_plain_maps(one_factor(6), Plan(1, 5.0), np.random.default_rng(0), NONE)
     assert kinds[:6] == ("ranks",) * 6
     assert "ranks" not in kinds[6:]
 
 
 def test_columns_that_are_normal_are_not_mapped_by_ranks():
-    kind = choose_plain_maps(one_factor(0), Plan(1, 5.0), np.random.default_rng(0))
+    kind = choose_plain_maps(one_factor(0), Plan(1, 5.0), np.random.default_rng(0), NONE)
     assert set(kinds_of(kind, 20)) <= {"smooth", "straight"}
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
@@ -32,6 +32,9 @@ spreads = st.floats(1 / 32, 2.0)
 
 
 @given(st.floats(-2.5, 2.5), st.floats(-3, 3), spreads)
+@example(0.0664, 1 / 32, 1 / 32)  # at the edge between two narrow cells
+@example(0.93, 0.91, 0.0449)  # a spread just below one that is tabulated
+@example(-2.46, -3.0, 1.99)  # near the ends of the table
 def test_a_jump_is_the_share_beyond_it(edge, mean, sd):
     step = Margin(np.array([0.0, 0.0, 1.0, 1.0]), np.array([-4.0, edge, edge, 4.0]))
     share = ndtr((mean - edge) / sd)

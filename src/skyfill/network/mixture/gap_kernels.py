@@ -30,8 +30,8 @@ from skyfill.network.mixture.margin_kernels import look_up, value_at
 from skyfill.network.mixture.margin_moments import (
     add_component,
     add_normal_value,
+    level_below,
     place_of,
-    spread_level,
 )
 from skyfill.network.mixture.random_keys import number
 from skyfill.network.mixture.truncated_kernels import quantile
@@ -101,7 +101,7 @@ def limited_moments(gap, window, table, ladder, room):  # type: ignore[no-untype
             one += mass[i] * value
             two += mass[i] * value * value
     else:  # a cell counts as the normal that is about as wide
-        step = ladder[1][spread_level(width / math.sqrt(12.0), ladder)]
+        step = ladder[1][level_below(width / math.sqrt(12.0), ladder)]
         for i in range(mass.size):
             at = place_of(first + (i + 0.5) * width, step)
             one, two = add_normal_value(mass[i], at, step, table, one, two)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from skyfill.network._array import Array, Rng, check_names, check_seen
+from skyfill.network._array import Array, BoolArray, Rng, check_names, check_seen
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.beyond import choose_pooling, learn_doubt, with_support
 from skyfill.network.mixture.calibration import fit_levels, uncertain_levels
@@ -23,7 +23,7 @@ from skyfill.network.mixture.map_choice import (
     choose_noisy_maps,
     choose_plain_maps,
 )
-from skyfill.network.mixture.maps import Maps, map_columns
+from skyfill.network.mixture.maps import Maps, find_positive, map_columns, unless_ranks
 from skyfill.network.mixture.mixture import Mixture
 from skyfill.network.mixture.network import BySpread, MixtureNetwork
 from skyfill.network.mixture.plan_choice import FIRST_SHRINKAGE, WIDE, ask, choose_plan
@@ -75,6 +75,7 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     n_fits: int = 8,
     tol: float = 5e-4,
     max_iter: int = 300,
+    fluxes: Sequence[bool | None] | None = None,
     rng: Rng = 0,
 ) -> LearnedMixture:
     """Learn a mixture of networks; what is "auto" is chosen by held-out likelihood.
@@ -109,6 +110,11 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
         Fits from different starts that are averaged.
     tol, max_iter : float, int
         EM stops when a step gains less than `tol` per row, or after `max_iter` steps.
+    fluxes : sequence of bool or None, optional
+        Whether each column is a flux; None if that is not known. Unless ranks are taken, fluxes
+        whose measured values are all positive are mapped by their logarithms; with limits or
+        errors, so are positive columns of unknown kind that span more than a decade. Magnitudes
+        are no fluxes.
     rng : int, numpy.random.Generator or None
         The same seed gives the same model on any number of threads.
 
@@ -129,14 +135,17 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     rng = np.random.default_rng(rng)
     asked = ask(n_components, shrinkage, arcs, n_factors, gaps)
     with one_blas_thread():
-        kind, pooling, rehearsal = _choose_way(cells, margins, rng)
+        positive = find_positive(cells, fluxes) & margins
+        cells = cells.above_zero(positive, names)
+        kind, pooling, rehearsal = _choose_way(cells, margins, positive, rng)
         if arcs == "none" and (len(names) < WIDE or pooling):
             asked = ask(n_components, shrinkage, "full", n_factors, gaps)
         bare = MixtureNetwork(names, with_single_values(map_columns(cells, kind), cells.values), ())
         scores = bare.score_cells(cells)
         plan, trials = choose_plan(scores, asked, rng, pooling=pooling, maps=kind)
         if rehearsal is not None and len(asked.components) > 1:
-            plan = choose_fewer(kind, plan, rehearsal.easier)
+            lines = unless_ranks(kind, cells, positive, "linear")
+            plan = choose_fewer(lines, plan, rehearsal.easier.logarithms(positive))
         plans = _spread(plan, n_fits, n_components == "auto")
         seeds = rng.spawn(n_fits)
         # Beyond limits the fits must differ as much as their parameters are uncertain.
@@ -170,19 +179,20 @@ class Way(NamedTuple):
     rehearsal: Rehearsal | None
 
 
-def _choose_way(cells: Cells, margins: bool, rng: Generator) -> Way:
+def _choose_way(cells: Cells, margins: bool, positive: BoolArray, rng: Generator) -> Way:
     """Choose maps and common regressions; with limits what stricter limits hide decides, too."""
     pooling = _pooling(cells)
     kind: Maps = "ranks" if margins else "linear"
     rehearsal = rehearse(_sample(cells, PLAN_ROWS, rng)) if pooling else None
     if margins and rehearsal is not None:
         plan = Plan(1, FIRST_SHRINKAGE, pooling=pooling)
-        kind = choose_limited_maps(rehearsal.easier, plan)
+        kind = choose_limited_maps(rehearsal.easier, plan, positive)
     elif margins and len(cells) >= CALIBRATION_ROWS:
         choose = choose_noisy_maps if cells.is_noisy.any() else choose_plain_maps
-        kind = choose(cells, Plan(MAP_COMPONENTS, FIRST_SHRINKAGE), rng)
+        kind = choose(cells, Plan(MAP_COMPONENTS, FIRST_SHRINKAGE), rng, positive)
     if margins and cells.is_plain and len(cells) >= CALIBRATION_ROWS:
         pooling = choose_pooling(cells, kind, Plan(1, FIRST_SHRINKAGE), POOLING, rng)
+    kind = unless_ranks(kind, cells, positive, "logarithmic")
     return Way(kind, pooling, rehearsal)
 
 

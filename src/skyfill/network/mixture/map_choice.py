@@ -4,6 +4,8 @@ Without limits and errors hidden cells of held-out rows decide, for each column.
 likelihood: ranks of noisy values are those of values and errors together, and ranks end at the
 faintest value seen. Where this costs more than the shape of the columns gains, held-out rows, their
 values and their non-detections, are likelier under linear maps.
+
+Columns that are `positive` are looked at as logarithms: a linear map is then one of the logarithm.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from skyfill.network._array import Array, BoolArray
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.calibration import hide_like_gaps
 from skyfill.network.mixture.fit import PLAN_ROWS, Plan, fit_mixture, trial_tol
-from skyfill.network.mixture.maps import Maps, map_columns
+from skyfill.network.mixture.maps import Maps, map_columns, resolve, unless_ranks
 from skyfill.network.mixture.network import MixtureNetwork
 from skyfill.network.mixture.rehearsal import CLEARLY, LEVELS, crps, missed
 from skyfill.threads import map_threads
@@ -39,14 +41,14 @@ PLAIN_KINDS = ("smooth", "straight", "ranks")
 PLAIN_ROWS, PLAIN_COMPONENTS, ROWS_EACH = 2000, 8, 8
 
 
-def choose_plain_maps(cells: Cells, plan: Plan, rng: Generator) -> Maps:
+def choose_plain_maps(cells: Cells, plan: Plan, rng: Generator, positive: BoolArray) -> Maps:
     """Choose the kind of map of each column, or one for all if this fills hidden cells no worse.
 
     Quarters of the rows are held out in turn; the logarithm of the CRPS of their hidden cells, mean
     over the quarters, decides. Ranks end at the outermost value seen, so they are taken where they
     are clearly better only.
     """
-    rows = cells.take(rng.permutation(len(cells))[:PLAIN_ROWS])
+    rows = cells.logarithms(positive).take(rng.permutation(len(cells))[:PLAIN_ROWS])
     trial, n = plan_trial(plan, rows), len(rows)
     shifts = (round(turn * HELD_OUT * n) for turn in range(round(1 / HELD_OUT)))
     tries = [hold_out(rows.take(np.roll(np.arange(n), -shift)), rng) for shift in shifts]
@@ -54,11 +56,12 @@ def choose_plain_maps(cells: Cells, plan: Plan, rng: Generator) -> Maps:
     def score(kind: Maps) -> Array:
         return np.mean([held_out_logs(kind, trial, each) for each in tries], axis=0)
 
-    found = np.stack([score(kind) for kind in PLAIN_KINDS])
+    kinds = [unless_ranks(kind, cells, positive, "linear") for kind in PLAIN_KINDS]
+    found = np.stack([score(kind) for kind in kinds])
     found[PLAIN_KINDS.index("ranks")] -= np.log(CLEARLY)
     means = found.mean(axis=1)
-    own = tuple(PLAIN_KINDS[i] for i in found.argmin(axis=0))
-    return own if score(own).mean() < means.min() else PLAIN_KINDS[means.argmin()]
+    own = tuple(resolve(kinds[i], cells)[j] for j, i in enumerate(found.argmin(axis=0)))
+    return own if score(own).mean() < means.min() else kinds[means.argmin()]
 
 
 class HeldOut(NamedTuple):
@@ -103,16 +106,16 @@ def _missed(network: MixtureNetwork, held: Cells, hidden: BoolArray) -> Array:
     return np.maximum(np.divide(total, count, out=np.ones(len(count)), where=count > 0), 1e-300)
 
 
-def choose_noisy_maps(cells: Cells, plan: Plan, rng: Generator) -> str:
+def choose_noisy_maps(cells: Cells, plan: Plan, rng: Generator, positive: BoolArray) -> str:
     """Choose maps by ranks or linear ones, by the likelihood of held-out values in their units."""
-    rows = rng.permutation(len(cells))[:PLAN_ROWS]
+    rows, cells = rng.permutation(len(cells))[:PLAN_ROWS], cells.logarithms(positive)
     n_held = int(HELD_OUT * len(rows))
     held, train = cells.take(rows[:n_held]), cells.take(rows[n_held:])
     seed = int(rng.integers(2**31))
     return max(KINDS, key=lambda kind: likelihoods(kind, held, train, plan, seed).sum())
 
 
-def choose_limited_maps(cells: Cells, plan: Plan) -> str:
+def choose_limited_maps(cells: Cells, plan: Plan, positive: BoolArray) -> str:
     """Choose linear maps, unless rows are clearly likelier under others.
 
     Likelihood cannot judge what lies beyond the limits: other maps are not taken where linear ones
@@ -120,6 +123,7 @@ def choose_limited_maps(cells: Cells, plan: Plan) -> str:
     """
     n, p = cells.values.shape
     plan = plan._replace(n_components=min(MAP_COMPONENTS, max(n // (4 * p), 1)))
+    cells = cells.logarithms(positive)
     linear, best, most = _each_held_out("linear", cells, plan), "linear", 0.0
     missed_by = cache(partial(missed, plan=plan, cells=cells))
     for kind in ("mixed", "ranks"):
@@ -132,7 +136,7 @@ def choose_limited_maps(cells: Cells, plan: Plan) -> str:
     return best
 
 
-def _each_held_out(kind: str, cells: Cells, plan: Plan) -> Array:
+def _each_held_out(kind: Maps, cells: Cells, plan: Plan) -> Array:
     """Log-likelihood of each of some rows, learned from others."""
     rows = np.random.default_rng(0).permutation(len(cells))[:LIMITED_ROWS]
     fold, found = np.arange(len(rows)) % FOLDS, []
@@ -142,7 +146,7 @@ def _each_held_out(kind: str, cells: Cells, plan: Plan) -> Array:
     return np.concatenate(found)
 
 
-def likelihoods(kind: str, held: Cells, train: Cells, plan: Plan, seed: int) -> Array:
+def likelihoods(kind: Maps, held: Cells, train: Cells, plan: Plan, seed: int) -> Array:
     """Log-likelihood of each held-out row, per unit of its columns."""
     network = _fit_maps(kind, train, plan, seed)
     return network.loglik(held) + log_slopes(network, held)

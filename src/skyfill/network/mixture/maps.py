@@ -3,21 +3,22 @@
 Real columns are skewed, clumped and have atoms (many rows with exactly one value). One kind of map
 takes ranks to normal quantiles; an atom takes up the interval of its ranks. Another kind is linear
 or, for long tails, bent: it keeps relations between columns as straight as they are, as those of
-magnitudes, and does not end at the faintest value seen.
+magnitudes, and does not end at the faintest value seen. Of fluxes and other positive quantities it
+is the logarithm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from skyfill.network._array import Array, IntArray
+from skyfill.network._array import Array, BoolArray, IntArray
 from skyfill.network.cells import Cells
-from skyfill.network.mixture.margin import GRID_REACH, Constant, Identity, Margin
+from skyfill.network.mixture.margin import GRID_REACH, TAIL, Constant, Identity, Logarithm, Margin
 
 MAX_KNOTS = 160
 # Values that make up this share of a column, and at least this many rows, are an atom.
@@ -29,8 +30,15 @@ CENSORED_STEPS = 100
 LONG_TAIL, BENT_REACH = 8.0, 4.5
 # The smallest value is next to 0, or the largest to 1, if less of the spread lies between.
 NEXT_TO = 0.1
+# A positive column is mapped by its logarithm if its 95th percentile is so many times its 5th.
+DECADE, ENDS = 10.0, (0.05, 0.95)
+# Knots of a logarithm stay below this: squares of larger numbers overflow.
+LARGEST = 1e150
 # A value that makes up this share of a column must come out again: no line does that.
 SPIKE = 0.05
+# Knots of a tail that falls by equal factors.
+TAIL_KNOTS = 20
+_NONE = np.empty(0)
 
 
 def fit_margin(seen: Array) -> Margin:
@@ -85,7 +93,20 @@ def _map_ranks(values: Array, counts: IntArray, mass: Array, beyond: tuple[float
     order = np.lexsort((ranks, x))
     x, z = x[order], ndtri(ranks[order] / n)
     keep = _thin(z, np.concatenate([whole, np.ones(whole.sum(), bool)])[order])
-    return Margin(x[keep], z[keep])
+    return _above_zero(Margin(x[keep], z[keep]))
+
+
+def _above_zero(margin: Margin) -> Margin:
+    """Let the map of a positive column fall by equal factors, if it would fall below zero."""
+    x, z = margin.x, margin.z
+    if not 0 < x[0] <= (z[0] + GRID_REACH) * margin._rises[0]:
+        return margin
+    fall = np.log(np.interp(z[0] + TAIL, z, x) / x[0]) / TAIL
+    below = np.linspace(-GRID_REACH, z[0], TAIL_KNOTS, endpoint=False)
+    tail = x[0] * np.exp(fall * (below - z[0]))
+    # A level end, from which it goes on as it is.
+    x, z = np.concatenate([tail[:1], tail, x]), np.concatenate([[-GRID_REACH - TAIL], below, z])
+    return Margin(x, z)
 
 
 def _with_neighbors(some: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -148,6 +169,59 @@ def smooth_margin(seen: Array, *, bent: bool = True) -> Margin:
     return Margin(*_ending(x, (z - middle) / spread, ends))
 
 
+def find_positive(cells: Cells, fluxes: Sequence[bool | None] | None = None) -> BoolArray:
+    """Find the columns that are mapped by their logarithms unless they are mapped by ranks.
+
+    All that was measured is positive, and it is a flux or, limits included, spans over a decade. In
+    a table of values and gaps alone, hidden cells judge maps of what may be no flux. What is none,
+    as a magnitude, is False in `fluxes`; None: nothing is known.
+
+    Examples
+    --------
+    >>> V = np.linspace(14.0, 20.0, 300)
+    >>> table = np.column_stack([V, 10 ** (-0.4 * V), 10 ** (-0.04 * V), V - 17])
+    >>> find_positive(Cells(table, errors=np.ones((300, 4))), [None, None, None, True]).tolist()
+    [False, True, False, False]
+    """
+    found = np.zeros(cells.values.shape[1], bool)
+    for j, is_flux in enumerate([None] * len(found) if fluxes is None else fluxes):
+        seen, limits = _known(cells, j)
+        if is_flux is False or (is_flux is None and cells.is_plain):
+            continue
+        if seen.size and seen.min() > 0 and seen.min() < seen.max() < LARGEST:
+            low, high = np.quantile(np.concatenate([seen, limits[limits > 0]]), ENDS)
+            found[j] = bool(is_flux) or high > DECADE * low
+    return found
+
+
+def _known(cells: Cells, j: int) -> tuple[Array, Array]:
+    """Values of a column, and limits of those that were not seen."""
+    column, limited = cells.values[:, j], cells.is_limited[:, j]
+    sides = [side[limited, j] for side in (cells.lower, cells.upper) if side is not None]
+    limits = np.concatenate([_NONE, *sides])
+    return column[~np.isnan(column)], limits[~np.isnan(limits)]
+
+
+def log_margin(seen: Array, limits: Array = _NONE) -> Margin:
+    """Map positive values by their logarithm; limits, which lie where no value was seen, count.
+
+    Examples
+    --------
+    >>> flux = np.array([0.5, 1.0, 2.0, 40.0])
+    >>> bool((log_margin(flux).from_normal(np.array([-30.0, -3.0])) > 0).all())
+    True
+    """
+    if seen.min() <= 0 or np.ptp(seen) == 0:
+        return identity_margin(seen)
+    logs = np.log(np.concatenate([seen, limits[limits > 0]]))
+    middle, spread = logs.mean(), logs.std()
+    spread = max(spread, float(np.abs(np.log(seen) - middle).max()) / BENT_REACH)
+    z = np.linspace(-GRID_REACH, GRID_REACH, MAX_KNOTS)
+    # A share does not go on beyond 1.
+    x = np.minimum(np.exp(np.minimum(middle + spread * z, np.log(LARGEST))), natural_ends(seen)[1])
+    return Logarithm(x, z)
+
+
 def _most_common(seen: Array, but: tuple[float, float]) -> float:
     """Give the share of the most common value of a column, its ends aside."""
     inner = seen[~np.isin(seen, but)]
@@ -188,6 +262,7 @@ MAPS: dict[str, Callable[[Array], Margin]] = {
     "smooth": smooth_margin,
     "straight": partial(smooth_margin, bent=False),
     "linear": identity_margin,
+    "logarithmic": log_margin,
 }
 
 
@@ -202,25 +277,41 @@ def kinds_of(kind: Maps, n_columns: int) -> tuple[str, ...]:
     return (kind,) * n_columns if isinstance(kind, str) else kind
 
 
-def map_columns(cells: Cells, kind: Maps) -> tuple[Margin, ...]:
-    """Map every column by one kind of map, or each by its own.
+def unless_ranks(kind: Maps, cells: Cells, columns: BoolArray, other: str) -> Maps:
+    """Take another kind of map of some columns wherever they would not be mapped by ranks.
 
-    "mixed" is linear for columns that have limits, ranks for the others.
+    Examples
+    --------
+    >>> unless_ranks("smooth", Cells([[17.0, 3.0]]), np.array([False, True]), "logarithmic")
+    ('smooth', 'logarithmic')
     """
-    limited, p = cells.is_limited, cells.values.shape[1]
+    if not columns.any():
+        return kind
+    kinds = zip(resolve(kind, cells), columns, strict=True)
+    return tuple(other if is_one and each != "ranks" else each for each, is_one in kinds)
+
+
+def resolve(kind: Maps, cells: Cells) -> tuple[str, ...]:
+    """Name the kind of map of each column; "mixed" is linear for columns that have limits."""
     if kind == "mixed":
-        kind = tuple("linear" if limited[:, j].any() else "ranks" for j in range(p))
-    kinds = kinds_of(kind, p)
-    return tuple(_map_column(cells, j, one) for j, one in enumerate(kinds))
+        limited = cells.is_limited
+        return tuple("linear" if column.any() else "ranks" for column in limited.T)
+    return kinds_of(kind, cells.values.shape[1])
+
+
+def map_columns(cells: Cells, kind: Maps) -> tuple[Margin, ...]:
+    """Map every column by one kind of map, or each by its own."""
+    return tuple(_map_column(cells, j, one) for j, one in enumerate(resolve(kind, cells)))
 
 
 def _map_column(cells: Cells, j: int, kind: str) -> Margin:
-    seen = cells.values[~np.isnan(cells.values[:, j]), j]
+    seen, limits = _known(cells, j)
     if not seen.size:  # as in a sample of a table
         return Constant(np.zeros(1), np.zeros(1))
-    limited = cells.is_limited[:, j]
-    if kind != "ranks" or not limited.any():
+    if kind == "logarithmic":
+        return log_margin(seen, limits)
+    if kind != "ranks" or not limits.size:
         return MAPS[kind](seen)
-    nothing = np.full(len(cells), np.nan)
+    nothing, limited = np.full(len(cells), np.nan), cells.is_limited[:, j]
     sides = (nothing if side is None else side[:, j] for side in (cells.lower, cells.upper))
     return fit_censored_margin(seen, *(side[limited] for side in sides))

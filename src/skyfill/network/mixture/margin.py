@@ -18,19 +18,29 @@ from skyfill.network._array import Array
 GRID_REACH, GRID_SIZE = 5.0, 1001
 # Beyond the outermost knot the map goes on with the slope of this much of its outer part.
 TAIL = 0.5
+# With an error of so many times its value, or more, a value may lie anywhere.
+MOST_LOG = 50.0
+
+# How moments are taken, the latest way first; see margin_moments.py.
+BY_SEGMENTS, BY_CELLS, BY_TABLE = "segments", "cells", "table"
 
 
 @dataclass(frozen=True, eq=False)
 class Margin:
     """Knots of a monotone map: ``x[i]`` has the normal score ``z[i]``; both never fall.
 
-    Models of earlier versions went back from scores by a table of values; what is `tabulated` still
-    does, so that a model file gives the numbers that it gave when it was new.
+    Models of earlier versions took moments in other ways, the first also went back from scores by a
+    table of values. They still do, so that a model file gives the numbers that it gave when new.
     """
 
     x: Array
     z: Array
-    tabulated: bool = False
+    moments: str = BY_SEGMENTS
+
+    @property
+    def tabulated(self) -> bool:
+        """Whether a table of values leads back from scores."""
+        return self.moments == BY_TABLE
 
     def to_normal(self, values: Array) -> Array:
         """Give values' normal scores; an atom gets the mean of its interval; NaN stays NaN."""
@@ -81,6 +91,11 @@ class Margin:
         out[high] = self.x[-1] + (scores[high] - self.z[-1]) * self._rises[1]
         return out
 
+    @property
+    def is_line(self) -> bool:
+        """Whether two numbers say all."""
+        return False
+
     def grid(self) -> Array:
         """`from_normal` at GRID_SIZE scores from -GRID_REACH to GRID_REACH."""
         return self.from_normal(np.linspace(-GRID_REACH, GRID_REACH, GRID_SIZE))
@@ -115,6 +130,11 @@ class Constant(Margin):
         """Give the one value."""
         return np.full(np.shape(scores), self.x[0])
 
+    @property
+    def is_line(self) -> bool:
+        """Whether two numbers say all."""
+        return True
+
     def _rise(self, end: int) -> float:
         return 0.0
 
@@ -130,5 +150,29 @@ class Identity(Margin):
         """Values on the line through the two knots."""
         return self.x[0] + scores * (self.x[1] - self.x[0])
 
+    @property
+    def is_line(self) -> bool:
+        """Whether two numbers say all."""
+        return True
+
     def _rise(self, end: int) -> float:
         return float(self.x[1] - self.x[0])
+
+
+class Logarithm(Margin):
+    """The margin of a positive quantity: its logarithm, by lines between many knots.
+
+    It gives back nothing at or below zero; values there have the lowest score.
+    """
+
+    def score_errors(self, values: Array, errors: Array) -> Array:
+        """Errors in normal scores: relative ones, half of what they span around the values."""
+        # Nothing is known relative to zero: there the error reaches up from the lowest score.
+        is_above = values > 0
+        factor = np.exp(np.minimum(errors / np.where(is_above, values, np.inf), MOST_LOG))
+        low = np.where(is_above, values / factor, values - errors)
+        high = np.where(is_above, values * factor, values + errors)
+        return (self.to_normal(high) - self.to_normal(low)) / 2
+
+    def _rise(self, end: int) -> float:
+        return super()._rise(end) if end else 0.0

@@ -45,8 +45,8 @@ class Knots(NamedTuple):
 
 
 def lay_out(margins: Sequence[Margin]) -> Knots:
-    """Collect the knots of those margins that are maps of ranks."""
-    columns = [j for j, margin in enumerate(margins) if type(margin) is Margin]
+    """Collect the knots of those margins that are no straight lines."""
+    columns = [j for j, margin in enumerate(margins) if not margin.is_line]
     mine = [margins[j] for j in columns]
     nothing = np.empty(0)
     return Knots(

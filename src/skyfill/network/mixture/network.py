@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from skyfill.device import gpu_for
 from skyfill.errors import DataError
-from skyfill.network._array import Array, Rng, as_table, check_finite
+from skyfill.network._array import Array, BoolArray, Rng, as_table, check_finite
 from skyfill.network.cells import Cells, as_cells
 from skyfill.network.mixture.kernels import Components
-from skyfill.network.mixture.margin import Margin
+from skyfill.network.mixture.margin import Logarithm, Margin
 from skyfill.network.mixture.margin_kernels import Knots, Maps, lay_back, lay_out, score_columns
 from skyfill.network.mixture.margin_moments import MarginMoments, moments_of, tabulated_moments
 from skyfill.network.mixture.mixture import Mixture, in_blocks
@@ -109,6 +109,11 @@ class MixtureNetwork:
         """Whether it is of an earlier version, less exact beside atoms and in long tails."""
         return any(margin.tabulated for margin in self.margins)
 
+    @cached_property
+    def logarithmic(self) -> BoolArray:
+        """Which columns are mapped by their logarithms, shape (p,)."""
+        return np.array([isinstance(margin, Logarithm) for margin in self.margins], bool)
+
     @property
     def graph(self) -> Parents | None:
         """Parents of each column, where the model is one network with arcs."""
@@ -167,6 +172,10 @@ class MixtureNetwork:
             found[beyond.rows[beyond.row_of], beyond.column_of] = beyond.distance
         return found
 
+    def _cells(self, X: ArrayLike | Cells) -> Cells:
+        """Check a table; limits at or below zero say nothing of a positive quantity."""
+        return as_cells(X, len(self)).above_zero(self.logarithmic, self.names)
+
     @property
     def _here(self) -> ProcessorMixture:
         return ProcessorMixture(self.score_cells, self._components, self._moments)
@@ -195,7 +204,7 @@ class MixtureNetwork:
 
     def score_cells(self, X: ArrayLike | Cells) -> Cells:
         """Give the normal scores of values, limits and errors."""
-        cells = as_cells(X, len(self))
+        cells = self._cells(X)
         Z = self.scores(cells.values)
         if cells.is_plain:
             return Cells(Z)
@@ -209,11 +218,13 @@ class MixtureNetwork:
         """Errors in normal scores: half of what they span there, around the value or the limit."""
         if cells.errors is None:
             return None
-        center = cells.values
-        for side in (cells.lower, cells.upper):
-            center = center if side is None else np.where(np.isnan(center), side, center)
+        center = cells.centers
         ends = (self.scores(center + cells.errors), self.scores(center - cells.errors))
-        return (ends[0] - ends[1]) / 2
+        found = (ends[0] - ends[1]) / 2
+        for j, margin in enumerate(self.margins):
+            if isinstance(margin, Logarithm):
+                found[:, j] = margin.score_errors(center[:, j], cells.errors[:, j])
+        return found
 
     def loglik(self, X: ArrayLike | Cells) -> Array:
         """Log density of each row's seen cells, per unit of normal score, shape (n,).
@@ -221,12 +232,12 @@ class MixtureNetwork:
         With informative gaps the probability of the row's pattern of gaps is included, and with
         limits that of lying within them.
         """
-        cells = as_cells(X, len(self))
+        cells = self._cells(X)
         return self._at(cells).likelihoods(cells)["loglik"]
 
     def responsibilities(self, X: ArrayLike | Cells) -> Array:
         """Probability of each component of each fit for each row, over the number of fits."""
-        cells = as_cells(X, len(self))
+        cells = self._cells(X)
         return self._at(cells).likelihoods(cells, responsibilities=True)["resp"]
 
     def posterior(self, X: ArrayLike | Cells, *, denoise: bool = False) -> Posterior:
@@ -241,7 +252,7 @@ class MixtureNetwork:
         self, X: ArrayLike | Cells, *, responsibilities: bool = False, denoise: bool = False
     ) -> Inferred:
         """Give posterior, likelihood and, if asked for, responsibilities at the cost of one."""
-        cells = as_cells(X, len(self))
+        cells = self._cells(X)
         found = self._at(cells).look(cells, responsibilities=responsibilities, denoise=denoise)
         posterior = Posterior(found["mean"], found["sd"])
         if (beyond := find_gaps_beyond(self, cells)) is not None:
@@ -255,7 +266,7 @@ class MixtureNetwork:
 
         With `column`, gaps of other columns may stay NaN, which takes less time.
         """
-        cells = as_cells(X, len(self))
+        cells = self._cells(X)
         at = np.asarray(levels, dtype=np.float64)
         if not ((at > 0) & (at < 1)).all():
             raise DataError(f"quantile levels must lie between 0 and 1, got {at.tolist()}")
@@ -286,7 +297,7 @@ class MixtureNetwork:
         Uniform where the posteriors are right. An atom is spread over its interval at random. The
         calibration is not used.
         """
-        cells, truth = as_cells(X, len(self)), as_table(truth, len(self))
+        cells, truth = self._cells(X), as_table(truth, len(self))
         pairs = [m.score_interval(truth[:, j]) for j, m in enumerate(self.margins)]
         ends = [np.stack(side, axis=1) for side in zip(*pairs, strict=True)]
         share = np.random.default_rng(rng).random(truth.shape)
@@ -295,7 +306,7 @@ class MixtureNetwork:
 
     def spreads(self, X: ArrayLike | Cells) -> Array:
         """Give the standard deviation of each gap's normal score, NaN elsewhere."""
-        return self._here.spreads(as_cells(X, len(self)))
+        return self._here.spreads(self._cells(X))
 
     def draws(
         self,
@@ -312,7 +323,7 @@ class MixtureNetwork:
         keys, from the number of the draw, which begins with `first`, and the name of the column.
         With `denoise`, values seen with an error are drawn as what they would be without it.
         """
-        cells = as_cells(X, len(self))
+        cells = self._cells(X)
         keys = Keys(keys_of_rows(cells, rng), self._codes, first, n_draws)
         there = self._at(cells) if n_draws else self._here
         out = there.draws(cells, keys, self._maps, denoise=denoise)

@@ -26,7 +26,7 @@ from skyfill.network.mixture.gap_kernels import NEGLIGIBLE, quantile_room
 from skyfill.network.mixture.limited_kernels import CELLS
 from skyfill.network.mixture.margin import Constant, Margin
 from skyfill.network.mixture.margin_kernels import Knots, Maps
-from skyfill.network.mixture.margin_moments import LADDER, MarginMoments
+from skyfill.network.mixture.margin_moments import MarginMoments
 from skyfill.network.mixture.mixture import Mixture, lay_out_uncertain
 from skyfill.network.mixture.random_keys import Keys
 from skyfill.network.moments import Moments
@@ -68,8 +68,8 @@ def load_tables(
         if place[j] < 0 and not isinstance(margin, Constant):
             shift[j], width[j] = margin.x[0], margin.x[1] - margin.x[0]
     lines = [device.array(a) for a in (place, shift, width)]
-    of_values, ladder = (tuple(map(device.array, arrays)) for arrays in (knots, LADDER))
-    scales = (device.array(moments.tables, dtype), *map(device.array, moments[1:]))
+    of_values, ladder = (tuple(map(device.array, arrays)) for arrays in (knots, moments.ladder))
+    scales = (device.array(moments.tables, dtype), *map(device.array, moments[1:3]))
     return Tables(*lines, of_values, *scales, ladder)  # type: ignore[call-arg]
 
 

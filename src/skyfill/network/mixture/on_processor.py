@@ -15,7 +15,7 @@ from skyfill.network.cells import Cells
 from skyfill.network.mixture import gap_kernels
 from skyfill.network.mixture.kernels import Components
 from skyfill.network.mixture.margin_kernels import Maps
-from skyfill.network.mixture.margin_moments import LADDER, MarginMoments
+from skyfill.network.mixture.margin_moments import MarginMoments
 from skyfill.network.mixture.mixture import ROWS_AT_ONCE, Sorted, sort_rows
 from skyfill.network.mixture.random_keys import Keys
 from skyfill.network.mixture.weighing import Parts, draw, keep_gaps, weigh, without_noisy
@@ -56,12 +56,12 @@ class ProcessorMixture:
         """Posterior mean and sd of every cell, likelihoods and responsibilities of every row."""
         found, X = self._room(cells, responsibilities), cells.values
         mean, sd = np.zeros(X.shape), np.zeros(X.shape)
-        tables, middle, reach = self.moments
+        tables, middle, reach, ladder = self.moments
 
         def work(rows: slice, part: Sorted, parts: Parts) -> None:
             gaps = (part.row_of, part.column_of, *parts[:3], part.windows)
             wanted = denoise | np.isnan(part.Z[part.row_of, part.column_of])
-            gap_kernels.fill_gaps(*gaps, wanted, tables, LADDER, mean[rows], sd[rows])
+            gap_kernels.fill_gaps(*gaps, wanted, tables, ladder, mean[rows], sd[rows])
             self._keep(found, rows, parts)
 
         self._each(cells, work, denoise=denoise)

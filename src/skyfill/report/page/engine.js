@@ -6,11 +6,9 @@
 class Engine extends Mixture {
   /* Highest score of values up to this one: an atom is wholly below its own edge. */
   edge(j, value) {
-    const { kind, x, z } = this.margins[j];
+    const { x, z } = this.margins[j];
     const at = below(x, value);
-    return kind === "ranks" && at > 0 && x[at] === value && x[at - 1] === value
-      ? z[at]
-      : this.score(j, value);
+    return at > 0 && x[at] === value && x[at - 1] === value ? z[at] : this.score(j, value);
   }
 
   /* Value of a feature at a normal score. */
@@ -27,7 +25,7 @@ class Engine extends Mixture {
   momentsOf(j) {
     return (this.momentTables[j] ??= tabulateMoments(
       (score) => this.value(j, score),
-      this.margins[j].z,
+      this.margins[j],
       this.moment,
     ));
   }

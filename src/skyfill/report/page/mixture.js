@@ -71,8 +71,10 @@ class Mixture {
 
   /* What a cell without a value is limited to, in scores; null if nothing is known. */
   window({ lower, upper, errors }, j) {
-    const hasLower = !Number.isNaN(lower[j]),
-      hasUpper = !Number.isNaN(upper[j]);
+    /* A limit at or below zero says nothing of what is positive. */
+    const least = this.margins[j].kind === "logarithmic" ? Number.MIN_VALUE : -Infinity,
+      hasLower = lower[j] >= least,
+      hasUpper = upper[j] >= least;
     if (!hasLower && !hasUpper) return null;
     const low = hasLower ? this.score(j, lower[j]) : -Infinity,
       high = hasUpper ? this.score(j, upper[j]) : Infinity;
@@ -85,7 +87,13 @@ class Mixture {
 
   /* Variance, in scores, of an error of a value or a limit. */
   noise(j, value, error) {
-    return error > 0 ? ((this.score(j, value + error) - this.score(j, value - error)) / 2) ** 2 : 0;
+    if (!(error > 0)) return 0;
+    let ends = [value + error, value - error];
+    if (this.margins[j].kind === "logarithmic" && value > 0) {
+      const factor = Math.exp(Math.min(error / value, this.mostLog));
+      ends = [value * factor, value / factor];
+    }
+    return ((this.score(j, ends[0]) - this.score(j, ends[1])) / 2) ** 2;
   }
 
   /* Each component's view of an object: responsibility, and mean, sd and gain of each gap. With `hint`,

@@ -3,21 +3,78 @@
    and the nodes over the center of a normal that is wider than its level. */
 
 /* Levels of a margin: lists of means and variances, about `middle` and over `scale`. `valueAt` maps a
-   score to a value, linearly between the scores `z`. */
-function tabulateMoments(valueAt, z, facts) {
-  const { reach, spreads, halved, perScore } = facts,
+   score to a value, linearly between the scores of the knots. */
+function tabulateMoments(valueAt, { x, z, rises }, facts) {
+  const { reach, spreads, halved } = facts,
     middle = valueAt(0);
   const scale = Math.max(...[-reach, reach].map((end) => Math.abs(valueAt(end) - middle))) || 1;
+  const line = { z, y: x.map((value) => (value - middle) / scale), rises: rises.map((rise) => rise / scale) };
   const levels = [averageCells((score) => (valueAt(score) - middle) / scale, z, facts)];
-  for (let level = 1; level < spreads.length; level++) {
-    let { mean, variance } = levels[level - 1];
-    if (halved[level] > halved[level - 1])
-      [mean, variance] = [mean, variance].map((list) => list.filter((_, i) => i % 2 === 0));
-    const before = level > 1 ? spreads[level - 1] ** 2 : 1 / (12 * perScore[0] ** 2);
-    const more = (spreads[level] ** 2 - before) * perScore[level] ** 2;
-    levels.push(smoothMoments(mean, variance, more, facts));
-  }
+  for (let base = 1; base < spreads.length; base++)
+    if (base === 1 || halved[base] > halved[base - 1]) levels.push(...smoothSegments(line, base, facts));
   return { middle, scale, levels: levels.map((level, i) => (i ? unbiased(level) : level)) };
+}
+
+/* Moments of one level, in closed form from knot to knot, and of those with as many entries. */
+function smoothSegments(line, base, { reach, spreads, halved, perScore, smoothing, far, narrow }) {
+  const per = perScore[base],
+    size = 2 * reach * per + 1,
+    more = spreads.filter((_, i) => i >= base && halved[i] === halved[base])
+      .map((spread) => (spread ** 2 - spreads[base] ** 2) * per ** 2);
+  const wide = Math.ceil(smoothing * Math.sqrt(more[more.length - 1]));
+  const known = Array.from({ length: size + 2 * wide }, (_, i) =>
+    integrate(line, (i - wide) / per - reach, spreads[base], far, narrow),
+  );
+  return more.map((variance) => {
+    const near = Math.ceil(smoothing * Math.sqrt(variance));
+    const kernel = Float64Array.from({ length: 2 * near + 1 }, (_, i) =>
+      Math.exp((-0.5 * (i - near) ** 2) / Math.max(variance, 1e-300)),
+    );
+    let total = 0;
+    for (const weight of kernel) total += weight;
+    const [mean, squares] = [0, 1].map((which) =>
+      Float64Array.from({ length: size }, (_, i) => {
+        let sum = 0;
+        for (let a = 0; a < kernel.length; a++) sum += kernel[a] * known[i + wide - near + a][which];
+        return sum / total;
+      }),
+    );
+    return { mean, variance: squares.map((square, i) => Math.max(square - mean[i] ** 2, 0)) };
+  });
+}
+
+/* Mean and mean square, for a normal, of a map with the values y at the scores z, linear between and,
+   with its `rises`, beyond. */
+function integrate({ y, z, rises }, center, spread, far, narrow) {
+  const last = z.length - 1;
+  let p = below(z, center - far * spread) + 1,
+    [u, under, density, first, second] = [-far, 0, 0, 0, 0];
+  for (;;) {
+    /* Segment p ends at knot p; within it the value is `middle` and changes by `slope`. */
+    let v = p <= last ? (z[p] - center) / spread : far;
+    const isLast = v >= far;
+    if (isLast) v = far;
+    const upTo = isLast ? 1 : normalCdf(v),
+      end = isLast ? 0 : Math.exp(-0.5 * v * v) / Math.sqrt(2 * Math.PI);
+    if (v > u) {
+      const at = Math.min(Math.max(p - 1, 0), last),
+        rise = p === 0 ? rises[0] : p > last ? rises[1] : (y[p] - y[p - 1]) / (z[p] - z[p - 1]);
+      const slope = rise * spread,
+        half = 0.5 * (u + v),
+        middle = y[at] + slope * (half - (z[at] - center) / spread),
+        mass = upTo - under;
+      let one = 0,
+        two = (mass * (v - u) ** 2) / 12;
+      if (v - u >= narrow) {
+        one = density - end - half * mass;
+        two = mass + u * density - v * end - half * (2 * one + half * mass);
+      }
+      first += middle * mass + slope * one;
+      second += middle * middle * mass + 2 * middle * slope * one + slope * slope * two;
+    }
+    if (isLast) return [first, second];
+    [u, under, density, p] = [v, upTo, end, p + 1];
+  }
 }
 
 /* Moments of the values in narrow cells of scores. */
@@ -42,33 +99,6 @@ function averageCells(valueAt, z, { reach, perScore }) {
     }
   }
   return { mean, variance: variance.map((second, i) => second - mean[i] ** 2) };
-}
-
-/* Moments under a normal whose variance is larger by `more`, in steps of the list. */
-function smoothMoments(mean, variance, more, { smoothing }) {
-  const wide = Math.ceil(smoothing * Math.sqrt(more)),
-    last = mean.length - 1;
-  let total = 0;
-  const kernel = Float64Array.from({ length: 2 * wide + 1 }, (_, i) => Math.exp((-0.5 * (i - wide) ** 2) / more));
-  for (const weight of kernel) total += weight;
-  /* Beyond its ends the map is linear. */
-  const out = (i) =>
-    i < 0
-      ? mean[0] + i * (mean[1] - mean[0])
-      : i > last
-        ? mean[last] + (i - last) * (mean[last] - mean[last - 1])
-        : mean[i];
-  const first = Float64Array.from({ length: last + 1 + 2 * wide }, (_, i) => out(i - wide)),
-    second = first.map((value, i) => value * value + variance[Math.min(Math.max(i - wide, 0), last)]);
-  const blur = (list) =>
-    mean.map((_, i) => {
-      let sum = 0;
-      for (let a = 0; a < kernel.length; a++) sum += kernel[a] * list[i + a];
-      return sum / total;
-    });
-  const found = blur(first),
-    squares = blur(second);
-  return { mean: found, variance: squares.map((value, i) => Math.max(value - found[i] ** 2, 0)) };
 }
 
 /* Entries shifted so that lines between them are right on average, not at the entries. */
