@@ -25,12 +25,15 @@ FIVE_SIGMA = 0.2
 # Fainter than an error of one magnitude nothing is known.
 LARGEST_ERROR = 1.0
 DC2_ROWS = 4000
+# Share of the fluxes of a band that is hidden; fluxes of Chandra below this (erg/s/cm2) are none.
+FLUX_CUT, FLUX_FLOOR, CHANDRA_ROWS = 0.3, 1e-17, 400
 
 
 class LimitedTable(NamedTuple):
     """Arrays of shape (n, p): NaN where there is no value, limit, error or truth.
 
-    `doubt` is the standard deviation of what is taken as true; `groups` name the judged cells.
+    `doubt` is the standard deviation of what is taken as true; `groups` name the judged cells. What
+    is `positive`, as a flux, is judged in dex.
     """
 
     X: np.ndarray
@@ -39,6 +42,8 @@ class LimitedTable(NamedTuple):
     true: np.ndarray
     doubt: np.ndarray | None
     groups: dict[str, np.ndarray]
+    upper: np.ndarray | None = None
+    positive: np.ndarray | None = None
 
 
 def field(seed):
@@ -102,6 +107,38 @@ def dc2_noisy(seed):
     return LimitedTable(X, np.full(X.shape, np.nan), errors, true, None, groups)
 
 
+def fluxes(seed):
+    """Simulated log-normal fluxes of 313 galaxies in five bands, each with a limit."""
+    rng = np.random.default_rng(seed)
+    true = np.exp(1.6 * rng.normal(size=(313, 1)) + 0.45 * rng.normal(size=(313, 5)))
+    return hidden_fluxes(true, np.arange(5), FLUX_CUT)
+
+
+def chandra(seed):
+    """Fluxes in three bands of Chandra, the faintest of each hidden, and magnitudes beside them."""
+    import pyarrow.csv as pc
+
+    table = pc.read_csv(data_file("muwclass", "CSC_TD_11042023_MW.csv"))
+    names = [f"Fcsc_{band}" for band in "smh"] + ["Gmag", "Jmag", "Kmag", "W1mag"]
+    columns = np.column_stack([np.array(table[name].to_pylist(), float) for name in names])
+    columns[:, :3][columns[:, :3] < FLUX_FLOOR] = np.nan
+    columns[:, :3] *= 1e14
+    rows = np.random.default_rng(seed).permutation(len(columns))[:CHANDRA_ROWS]
+    return hidden_fluxes(columns[rows], np.arange(3), FLUX_CUT)
+
+
+def hidden_fluxes(true, columns, share):
+    """Hide the faintest share of some columns, with the limit that hides them."""
+    limits = np.nanquantile(true[:, columns], share, axis=0)
+    hidden, upper = np.zeros(true.shape, bool), np.full(true.shape, np.nan)
+    hidden[:, columns] = true[:, columns] < limits
+    hidden[hidden.sum(axis=1) == (~np.isnan(true)).sum(axis=1)] = False
+    upper[:, columns] = np.where(hidden[:, columns], limits, np.nan)
+    X, lower = np.where(hidden, np.nan, true), np.full(true.shape, np.nan)
+    positive = np.isin(np.arange(true.shape[1]), columns)
+    return LimitedTable(X, lower, None, true, None, {"hidden": hidden}, upper, positive)
+
+
 def dc2_known(seed):
     """Magnitudes and errors of some objects; NaN where the error is over a magnitude."""
     import pyarrow.parquet as pq
@@ -128,4 +165,6 @@ TABLES = {
     **{name: partial(uci, name) for name in UCI},
     "dc2": dc2,
     "noisy": dc2_noisy,
+    "fluxes": fluxes,
+    "chandra": chandra,
 }
