@@ -110,7 +110,7 @@ def dc2_noisy(seed):
 def fluxes(seed):
     """Simulated log-normal fluxes of 313 galaxies in five bands, each with a limit."""
     rng = np.random.default_rng(seed)
-    true = np.exp(1.6 * rng.normal(size=(313, 1)) + 0.45 * rng.normal(size=(313, 5)))
+    true = np.exp(rng.normal(size=(313, 1)) + 0.5 * rng.normal(size=(313, 5)))
     return hidden_fluxes(true, np.arange(5), FLUX_CUT)
 
 
@@ -132,7 +132,6 @@ def hidden_fluxes(true, columns, share):
     limits = np.nanquantile(true[:, columns], share, axis=0)
     hidden, upper = np.zeros(true.shape, bool), np.full(true.shape, np.nan)
     hidden[:, columns] = true[:, columns] < limits
-    hidden[hidden.sum(axis=1) == (~np.isnan(true)).sum(axis=1)] = False
     upper[:, columns] = np.where(hidden[:, columns], limits, np.nan)
     X, lower = np.where(hidden, np.nan, true), np.full(true.shape, np.nan)
     positive = np.isin(np.arange(true.shape[1]), columns)
