@@ -186,9 +186,11 @@ def test_a_hard_limit_is_never_contradicted():
         assert (done.numbers(name)[limited, 0] >= cells.lower[limited, 1]).all()
 
 
-def test_a_limit_is_hard_where_errors_are_not_used():
-    table = survey()[0]
-    model = train(table, ["V", "K"], errors="off", n_components=1, n_fits=1)[0]
+@pytest.mark.parametrize("errors", ["off", "auto"])
+def test_a_limit_is_hard_unless_it_is_declared_soft(errors):
+    table = survey(noise=0.4)[0]
+    model = train(table, ["V", "K"], errors=errors, n_components=1, n_fits=1)[0]
+    assert [detection.errors for detection in model.detections] == [False, errors == "auto"]
     assert [detection.width for detection in model.detections] == [0.0, 0.0]
     done = fill_table(model, table, Filling((0.01, 0.99), n_draws=3))
     cells = cells_of(model, table)[0]

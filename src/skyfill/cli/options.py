@@ -218,7 +218,8 @@ uncertainties = stacked(
     choice(
         "--errors",
         "auto|on|off",
-        "Use errors of values; auto: if they make 1 % of the variance of some feature.",
+        "Use errors of values; auto: if they make 1 % of the variance of some feature; on: always, "
+        "and a value may pass its limit by the error of the faintest values.",
     ),
 )
 

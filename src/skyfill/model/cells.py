@@ -85,7 +85,8 @@ def learn_detections(
     limits : {"auto", "off"}
         Use limits where the table states any, or never.
     errors : {"auto", "on", "off"}
-        Use errors if their median square exceeds 1 % of the variance of some feature.
+        Use errors if their median square exceeds 1 % of the variance of some feature. "on" also
+        makes limits soft: a value may lie beyond its limit by the error of the faintest values.
 
     Returns
     -------
@@ -104,8 +105,9 @@ def learn_detections(
         for feature, column in zip(features, values.T, strict=True)
     ]
     if not with_errors:
-        # Limits are of what was measured: its errors alone make them soft.
-        found = [replace(each, errors=False, width=0.0) for each in found]
+        found = [replace(each, errors=False) for each in found]
+    if errors != "on":  # a limit is hard unless it is declared to be one of values with errors
+        found = [replace(each, width=0.0) for each in found]
     cells = _cells(features, found, table, values)
     if limits == "off" or not cells.is_limited.any():
         found = [replace(each, side=None, depth=None, width=0.0) for each in found]
