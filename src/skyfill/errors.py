@@ -11,6 +11,7 @@ __all__ = [
     "MissingLimitsWarning",
     "ModelError",
     "RegularizationWarning",
+    "SentinelWarning",
     "SkyfillError",
     "SmallTableWarning",
 ]
@@ -34,6 +35,10 @@ class ConvergenceWarning(UserWarning):
 
 class RegularizationWarning(UserWarning):
     """The data do not determine the model; the stated regularization did."""
+
+
+class SentinelWarning(UserWarning):
+    """Numbers that surely mean gaps, such as -999 among magnitudes, are used as values."""
 
 
 class EmptyColumnWarning(UserWarning):

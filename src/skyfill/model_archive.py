@@ -87,6 +87,7 @@ def read_description(path: Path) -> dict[str, Any] | None:
             "identifier": facts["identifier"],
             **facts[DESCRIPTION],
             "declared": facts.get("declared", {}),
+            "found": facts.get("found", {}),
             "provenance": facts["provenance"],
         }
     except Exception:  # noqa: BLE001 - as above; whoever loads the model says what is wrong

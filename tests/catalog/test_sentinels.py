@@ -1,13 +1,17 @@
-"""Sentinels are found and shown; only declared ones become gaps."""
+"""Sentinels are found and shown; what is unmistakable is told from what may be a value."""
+
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skyfill.catalog import Role, Table, declare, find_suspects, read_table
 from skyfill.catalog.column_summary import ColumnSummary, summarize_column
+from skyfill.catalog.sentinels import find_unmistakable
+from skyfill.catalog.usual_values import find_usual, is_customary
 from skyfill.errors import CatalogError
 
 MAGNITUDES = np.random.default_rng(1).normal(17, 2, 1000).round(3)
@@ -150,3 +154,102 @@ def test_fluxes_of_zero_are_found_also_beside_another_sentinel():
     assert suspects(np.append(fluxes, np.zeros(300)), name="share") == {}
     both = np.concatenate([fluxes, np.zeros(300), np.full(70, -1.0)])
     assert suspects(both, name="flux") == {0.0: 300, -1.0: 70}
+
+
+def unmistakable(values):
+    return {s.value: s.count for s in find_unmistakable(summarize_column(pa.array(values)))}
+
+
+RNG = np.random.default_rng(9)
+TEMPERATURES = RNG.lognormal(8.7, 0.2, 1000).round()
+FLUXES = np.append(RNG.lognormal(3, 2, 1000), RNG.normal(0, 2, 300)).round(4)
+MOTIONS = np.append(RNG.standard_t(2, 3000) * 8, [-1512.42]).round(3)
+
+
+@pytest.mark.parametrize(
+    ("measured", "sentinels"),
+    [
+        (MAGNITUDES, [99.99] * 2),
+        (MAGNITUDES, [-99.0] * 2),
+        (MAGNITUDES, [99.999] * 9 + [-999.0] * 3 + [-99.0] * 2),
+        (MAGNITUDES.astype("f4"), [99.999] * 3),
+        (ERRORS, [9.999] * 2),
+        (ERRORS, [-9.99] * 2 + [99.0] * 2),
+        (TEMPERATURES, [-999.0] * 2),
+        (TEMPERATURES.astype(int), [-9999] * 2),
+        (FLUXES, [-9999.0] * 2),
+        (FLUXES, [1e20] * 2 + [-9999.0] * 5),
+        (MOTIONS, [-999.0] * 60),
+        (MAGNITUDES - 17, [-99.0] * 2),
+        (RNG.poisson(4, 1000), [-99] * 2 + [9999] * 2),
+        (RNG.uniform(0, 90, 1000).round(1), [99.9] * 80),
+        (TEMPERATURES.astype("i2"), [-(2**15)] * 2),
+    ],
+)
+def test_unmistakable_sentinels_are_found(measured, sentinels):
+    values = np.append(measured, np.array(sentinels, measured.dtype))
+    assert unmistakable(values) == Counter(sentinels)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        MAGNITUDES,
+        np.append(MAGNITUDES, [99.99]),  # one row may be anything
+        np.append(TEMPERATURES, [-999.0]),
+        np.append(RNG.poisson(30, 1000), [99, 99, 99]),
+        np.append(RNG.poisson(300, 1000), [999] * 50).astype(float),
+        np.minimum(RNG.poisson(90, 1000), 99),
+        np.arange(10000) % 9998 + 2,
+        RNG.choice([*range(1, 14), 99], 1000),  # codes
+        np.append(RNG.choice(7, 500), [-99] * 90),  # too few others to judge by
+        np.append(RNG.uniform(1, 4, 300), [9.0] * 9),  # distances
+        np.append(RNG.uniform(1, 4, 300), [9.9] * 9),
+        np.append(RNG.uniform(1, 4, 300), [-9.0] * 9),
+        np.log10(RNG.lognormal(-22, 4, 3000)).round(2),
+        np.append(RNG.normal(-9.5, 2, 5000).round(2), [-9.99] * 30),
+        np.append(RNG.standard_t(2, 3000) * 8, [-999.0]),  # one fast star
+        np.append(MOTIONS, [999.0]),
+        np.append(RNG.uniform(0, 100, 3000).round(1), [99.9] * 500),  # percentages that end there
+        np.append(RNG.uniform(0, 100, 3000).round(1), [99.9] * 500 + [100.0] * 40),
+        np.append(RNG.uniform(50, 99.8, 300).round(1), [99.9] * 3),
+        np.append(RNG.normal(0, 120, 3000).round(1), [-99.9] * 30),  # velocities
+        np.minimum(RNG.lognormal(2, 2.5, 300), 999.9).round(3),  # periods up to a limit
+        np.minimum(RNG.lognormal(8, 2, 1000).round(), 32767),  # saturated
+        [5.0, np.nan] * 50,
+        [None, None],
+    ],
+)
+def test_what_may_be_measured_is_not_unmistakable(values):
+    assert unmistakable(values) == {}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(-2000, 2000).map(lambda x: round(x, 2)), min_size=1, max_size=60),
+    st.lists(st.sampled_from([-999.0, -99.0, -9.99, 99.99, 99.0, 9999.0, 9.0]), max_size=40),
+    st.randoms(use_true_random=False),
+)
+def test_the_judgment_does_not_depend_on_the_order_and_is_made_once(values, more, random):
+    whole = [*values, *more]
+    found = unmistakable(whole)
+    assert all(is_customary(value) and count > 1 for value, count in found.items())
+    random.shuffle(whole)
+    assert unmistakable(whole) == found
+    # What is left holds nothing unmistakable any more.
+    assert unmistakable([value for value in whole if value not in found]) == {}
+
+
+@given(st.floats(width=32) | st.integers(-(10**12), 10**12).map(float) |
+       st.sampled_from([-9.99, 99.999, 999.9999, 9.9, 9.0, -9999.0, 1e20]))  # fmt: skip
+def test_the_usual_kind_is_a_part_of_what_is_customary(value):
+    (usual,) = find_usual(pa.array([value]), is_whole=False)
+    assert not usual or is_customary(value)
+    assert usual or not is_customary(value) or abs(value) < 9.95 or not abs(value) < 1e15
+
+
+def test_what_a_role_does_not_allow_is_only_proposed():
+    values = summarize_column(pa.array(np.append(MAGNITUDES, [99.99] * 3)))
+    for role in Role:
+        (found,) = find_suspects(values, role)
+        assert found.unmistakable == (role in (Role.FEATURE, Role.ERROR))

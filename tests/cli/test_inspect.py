@@ -205,3 +205,18 @@ def test_the_faint_edge_is_proposed_as_a_depth_and_drawn(run, tmp_path):
     done = run(written(tmp_path, x=mag), "--figure", tmp_path / "none.png")
     assert done.exit_code == 2
     assert "no column holds magnitudes or fluxes" in done.stderr
+
+
+def test_what_is_a_gap_for_train_in_any_case_is_marked(run, tmp_path):
+    columns = {
+        "J": [*np.linspace(14, 16, 50), 99.99, 99.99],
+        "K": [*np.linspace(14, 16, 51), 99.99],
+    }
+    write_table(Table.from_columns(columns), tmp_path / "t.parquet")
+    done = run(tmp_path / "t.parquet")
+    lines = {line.partition(".s")[0]: line for line in done.stdout.splitlines()}
+    assert lines["columns.J"].endswith("99.99: a gap for train in any case")
+    assert lines["columns.K"].endswith("# lies apart from all other values")
+    assert "--sentinel" not in done.stdout
+    columns = json.loads(run(tmp_path / "t.parquet", "--json").stdout)["columns"]
+    assert [each["suspects"][0]["unmistakable"] for each in columns] == [True, False]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from skyfill.catalog import Schema, Table, read_table, write_table
+from skyfill.catalog import Schema, Table, declare, read_table, write_table
 from skyfill.cli import main
 from skyfill.errors import CatalogError
 from skyfill.model import fill_table, load_model, save_model
@@ -56,11 +56,11 @@ def test_what_was_declared_in_training_holds_when_the_model_is_used(folder, tmp_
 
 
 def test_a_schema_at_use_takes_the_place_of_that_of_training_and_is_mentioned(folder, tmp_path):
-    (tmp_path / "other.toml").write_text("columns.G.sentinels = [-99]")
+    (tmp_path / "other.toml").write_text("columns.G.sentinels = []")
     done = run("impute", folder / "m.skyfill", folder / "stars.parquet", "--json", "--schema",
                tmp_path / "other.toml", "-o", tmp_path / "filled.parquet")  # fmt: skip
     assert json.loads(done.stdout)["filled"] == 0
-    assert "G: sentinels -99 (in training: sentinels -999)" in said(done)["declared"]
+    assert "G: sentinels none (in training: sentinels -999)" in said(done)["declared"]
 
 
 def test_what_a_table_states_of_itself_outweighs_what_was_declared_in_training(folder):
@@ -80,31 +80,71 @@ def test_a_model_keeps_what_was_declared_about_its_features_in_its_file(folder, 
     assert "G: sentinels -999, unit mag" in shown
 
 
-def test_undeclared_sentinels_are_warned_about_before_training(folder, tmp_path):
+def test_unmistakable_sentinels_are_gaps_in_training_and_said_in_one_line(folder, tmp_path):
     words = ("train", folder / "stars.parquet", "--features", "G,J", *QUICK, "--json")
     done = run(*words, "-o", tmp_path / "m.skyfill")
-    (warning,) = said(done)["warned"]
-    assert warning.startswith("G: -999.0 × 60 may stand for no value")
-    assert "columns.G.sentinels = [-999.0]" in warning
-    assert f"warning: {warning}" in done.stderr
+    line = "60 cells of -999 in G are gaps (300 rows read)"
+    assert said(done)["warned"] == []
+    assert said(done)["guessed"] == [line]
+    assert f"guessed: {line}" in done.stderr
+    assert json.loads(done.stdout)["found"] == {"G": [-999.0]}
+    shown = run("show", tmp_path / "m.skyfill")
+    assert "found in training to mean gaps\n  G: -999\n" in shown.stdout
+    assert "declared" not in shown.stdout
     (tmp_path / "real.toml").write_text("columns.G.sentinels = []")
     done = run(*words, "--schema", tmp_path / "real.toml", "-o", tmp_path / "m.skyfill")
-    assert said(done)["warned"] == []
+    assert said(done)["guessed"] == said(done)["warned"] == []
+    assert json.loads(done.stdout)["found"] == {}
 
 
-def test_evaluate_warns_about_undeclared_sentinels(folder):
+def test_declared_and_found_sentinels_give_the_same_network(folder, tmp_path):
+    words = ("train", folder / "stars.parquet", "--features", "G,J", *QUICK)
+    run(*words, "-o", tmp_path / "m.skyfill")
+    found, declared = load_model(tmp_path / "m.skyfill"), load_model(folder / "m.skyfill")
+    assert found.found == {"G": (-999.0,)}
+    assert not declared.found
+    for a, b in zip(found.network.fits, declared.network.fits, strict=True):
+        assert np.array_equal(a.covs, b.covs)
+
+
+def test_evaluate_takes_unmistakable_sentinels_for_gaps(folder, tmp_path):
+    table = read_table(folder / "stars.parquet")
+    write_table(declare(table, {"G": [-999]}), tmp_path / "null.parquet")
     words = ("--columns", "G,J", "--methods", "mean", "--rates", "10", "--repeats", "1", "--json")
-    (warning,) = said(run("evaluate", folder / "stars.parquet", *words))["warned"]
-    assert warning.startswith("G: -999.0 × 60")
+    done = [run("evaluate", path, *words) for path in
+            (folder / "stars.parquet", tmp_path / "null.parquet")]  # fmt: skip
+    assert said(done[0])["guessed"] == ["60 cells of -999 in G are gaps (300 rows read)"]
+    (one,), (other,) = (json.loads(each.stdout)["means"] for each in done)
+    assert one["nrmse"] == other["nrmse"]
+    assert one["crps"] == other["crps"]
 
 
-def test_sentinels_that_are_new_to_a_model_are_warned_about(folder, tmp_path):
+def test_unmistakable_sentinels_that_are_new_to_a_model_are_gaps_that_keep_their_reason(
+    folder, tmp_path
+):
+    columns = magnitudes(seed=1)
+    columns["J"][::10], columns["G"][7] = 99.99, -9999
+    write_table(Table.from_columns(columns), tmp_path / "new.parquet")
+    words = ("impute", folder / "m.skyfill", tmp_path / "new.parquet", "--json")
+    done = run(*words, "-o", tmp_path / "out.parquet")
+    assert said(done)["warned"] == []
+    line = "1 cells of -9999 in G; 30 cells of 99.99 in J are gaps (300 rows read)"
+    assert line in said(done)["guessed"]
+    assert json.loads(done.stdout)["filled"] == 31
+    table = read_table(tmp_path / "out.parquet")
+    assert table.column("J_was").to_pylist() == [None if i % 10 else "rejected" for i in range(300)]
+    assert table.column("J_gap").to_pylist() == [None if i % 10 else "filled" for i in range(300)]
+    J = table.numbers("J")[:, 0]
+    assert abs(J - magnitudes(seed=1)["J"]).max() < 1
+
+
+def test_a_schema_at_use_keeps_what_would_be_a_gap(folder, tmp_path):
     columns = magnitudes(seed=1)
     columns["J"][::10] = 99.99
     write_table(Table.from_columns(columns), tmp_path / "new.parquet")
     words = ("impute", folder / "m.skyfill", tmp_path / "new.parquet", "--json")
-    (warning,) = said(run(*words, "-o", tmp_path / "out.parquet"))["warned"]
-    assert warning.startswith("J: 99.99 × 30 may stand for no value")
+    words = (*words, "-o", tmp_path / "out.parquet", "--declare", "columns.J.sentinels=[]")
+    assert json.loads(run(*words).stdout)["filled"] == 0
 
 
 def test_other_units_than_in_training_are_warned_about_or_converted(folder, tmp_path):
@@ -599,7 +639,7 @@ def test_gaps_that_were_filled_with_one_value_are_warned_about(known, tmp_path):
     lost, K = np.arange(400) % 3 == 0, colors(seed=1)["K"]
     mean = float(K.mean())
     (warning,) = warned(known, tmp_path, "classify", K=np.where(lost, mean, K))
-    assert warning.startswith(f"K: {mean!r} × 134 may stand for no value")
+    assert warning.startswith(f"{mean!r} × 134 in K may stand for no value")
     assert "were gaps filled with it?" in warning
     table = colors() | {"K": np.where(lost, mean, colors()["K"])}
     write_table(Table.from_columns(table), tmp_path / "t.parquet")
@@ -615,7 +655,7 @@ def test_columns_of_one_value_or_none_are_warned_about(known, tmp_path):
     (warning,) = warned(known, tmp_path, "impute", K=np.full(400, np.nan))
     assert warning == "K: no value in 400 rows; taken as gaps"
     (warning,) = warned(known, tmp_path, "impute", K=np.full(400, 16.0))
-    assert warning.startswith("K: 16.0 × 400 may stand for no value (the only value)")
+    assert warning.startswith("16.0 × 400 in K may stand for no value (the only value)")
 
 
 def test_limits_of_a_magnitude_without_a_unit_are_warned_about(tmp_path):

@@ -146,7 +146,7 @@ def rewritten(path, facts=None, arrays=None, names=(FACTS, ARRAYS)):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"facts": {"format": 99}}, "format 99, this skyfill knows formats up to 7; update"),
+        ({"facts": {"format": 99}}, "format 99, this skyfill knows formats up to 8; update"),
         ({"facts": {"identifier": "0" * 16}}, "does not match its identifier"),
         ({"facts": {"features": [{"name": "V"}]}}, "damaged"),
         ({"facts": {"features": [{"name": "V", "code": "evil()"}]}}, "damaged"),

@@ -124,3 +124,9 @@ def test_the_sixth_format_knows_a_mixture_of_the_classes():
     assert_allclose(scorer.mixture.look(Cells(X)), facts["look"], **CLOSE)
     without = replace(scorer, mixture=None).probabilities(X)
     assert np.abs(without - facts["probabilities"]).max() > 0.05
+
+
+def test_the_eighth_format_knows_what_was_found_to_mean_gaps():
+    facts, model = then(8)[1], now(8)
+    assert model.found == {"V_I": (-999.0,), "e_V": (9.99,)}
+    assert {name: list(values) for name, values in model.found.items()} == facts["found"]

@@ -136,6 +136,11 @@ def test_values_are_those_of_before(route, command, tmp_path, monkeypatch):
     # The table has a class, which is what results once kept as class_was.
     found = without_prefix(result(route, command, tmp_path), "sf_").arrow.combine_chunks()
     expected = pq.read_table(GOLDEN / f"{route}-{command}.parquet").combine_chunks()
+    # Columns of numbers without reasons have them now: some cells may turn out to be sentinels.
+    new = [f"{name}_was" for name in found.column_names if f"{name}_was" in found.column_names]
+    new = [name for name in new if name not in expected.column_names]
+    assert all(found.column(name).null_count == len(found) for name in new)
+    found = found.drop_columns(new)
     assert meaning(found.schema) == meaning(expected.schema)
     is_exact = json.loads((GOLDEN / "made_on.json").read_text()) == here()
     if command == "classify":

@@ -116,6 +116,22 @@ def test_a_model_is_learned_from_a_sample_and_all_rows(client, files, tmp_path):
     assert learned.model.network.fits[0].means[0, 0] == pytest.approx(Z[:, 0].mean(), abs=1e-12)
 
 
+def test_sentinels_are_gaps_on_every_worker(client, tmp_path):
+    learned = []
+    for nothing in (-999.0, np.nan):
+        for i in range(3):
+            table = make_table(500, seed=i)
+            V = table.numbers("V")[:, 0]
+            V[:: 20 if i else 200] = nothing
+            V[7] = -9999.0 if i == 2 and nothing == -999 else nothing  # not in the sample
+            write_table(table.with_column("V", V), tmp_path / f"{i}.parquet")
+        paths = [tmp_path / f"{i}.parquet" for i in range(3)]
+        learned.append(train_on_dask(paths, ["V", "I"], sample_rows=200, n_components=1, n_fits=1))
+    one, other = (each.model for each in learned)
+    assert (one.found, other.found) == ({"V": (-999.0,)}, {})
+    assert np.array_equal(one.network.fits[0].covs, other.network.fits[0].covs)
+
+
 def test_steps_that_are_kept_are_not_taken_again(client, files, tmp_path, monkeypatch):
     options = {"sample_rows": 200, "n_components": 1, "n_fits": 1}
     steps = Steps(folder=tmp_path)

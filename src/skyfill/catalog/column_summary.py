@@ -4,13 +4,14 @@ import heapq
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog.arrays import NUMBER_PATTERN
+from skyfill.catalog.usual_values import find_usual
 
 # Distinct values kept at each end of a column: enough to see which ones are isolated.
 _ENDS = 12
@@ -35,6 +36,11 @@ class ColumnSummary:
         Whether there are more.
     n_numbers : int
         Texts that are numbers.
+    most : int
+        How often any number occurs that is not one that surveys use for "no value": at most so
+        often, if the summary is a sum.
+    is_whole : bool
+        Whether all these are whole numbers.
     """
 
     n_rows: int = 0
@@ -44,6 +50,8 @@ class ColumnSummary:
     words: Counter[str] = field(default_factory=Counter)
     has_more_words: bool = False
     n_numbers: int = 0
+    most: int = field(default=0, compare=False)
+    is_whole: bool = True
 
     def __add__(self, other: "ColumnSummary") -> "ColumnSummary":
         words = self.words + other.words
@@ -56,6 +64,8 @@ class ColumnSummary:
             kept,
             self.has_more_words or other.has_more_words or len(kept) < len(words),
             self.n_numbers + other.n_numbers,
+            self.most + other.most,
+            self.is_whole and other.is_whole,
         )
 
 
@@ -72,18 +82,16 @@ def summarize_column(column: pa.Array) -> ColumnSummary:
     counts = {"n_rows": len(column), "n_null": column.null_count}
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        low, high = _ends(seen.to_numpy(zero_copy_only=False))
-        return ColumnSummary(**counts, lowest=low, highest=high)
+        values, times = np.unique(seen.to_numpy(zero_copy_only=False), return_counts=True)
+        low, high = ({_number(v): int(n) for v, n in zip(values[end], times[end], strict=True)}
+                     for end in (slice(_ENDS), slice(-_ENDS, None)))  # fmt: skip
+        plain = ~find_usual(pa.array(values), is_whole=False)
+        most, is_whole = times[plain].max(initial=0), (values == np.floor(values))[plain].all()
+        known = ColumnSummary(**counts, most=int(most), is_whole=bool(is_whole))
+        return replace(known, lowest=low, highest=high)
     if pa.types.is_string(kind):
         return ColumnSummary(**counts) + _text_summary(seen)
     return ColumnSummary(**counts)
-
-
-def _ends(values: np.ndarray) -> tuple[dict[float, int], dict[float, int]]:
-    distinct, counts = np.unique(values, return_counts=True)
-    ends = {_number(v): int(c) for v, c in zip(distinct[:_ENDS], counts[:_ENDS], strict=True)}
-    tops = {_number(v): int(c) for v, c in zip(distinct[-_ENDS:], counts[-_ENDS:], strict=True)}
-    return ends, tops
 
 
 def _number(value: np.generic) -> float:

@@ -1,4 +1,4 @@
-"""Values that stand for "no value": found and reported, converted only if declared."""
+"""Values that stand for "no value": the unmistakable ones are gaps, others are if declared."""
 
 import math
 import re
@@ -8,20 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from skyfill.catalog.arrays import is_number, number_dtype
 from skyfill.catalog.brightness import Brightness, brightness_of
 from skyfill.catalog.column_info import ColumnInfo, Reason, Role
 from skyfill.catalog.column_summary import ColumnSummary, reads_as_null, summarize_column
 from skyfill.catalog.table import Table
+from skyfill.catalog.usual_values import find_usual, is_customary
 from skyfill.errors import CatalogError
 
 Sentinel = float | str
 _Counts = dict[float, int]
 
-# Nines, and limits of integer types; 1e20 and 1e30 are common in C programs.
-_NINES = re.compile(r"-?9+(\.9+|\.0)?")
-_ENDS_OF_TYPES = {-(2**15), 2**15 - 1, -(2**31), 2**31 - 1, -(2**63), 2**63 - 1, 1e20, 1e30}
 # A column named so is never zero.
 _PERIOD = re.compile(r"(.*_)?per(iod)?(_|$)", re.IGNORECASE)
 # A column with fewer distinct values is a flag or a code, whose extremes mean nothing.
@@ -42,11 +41,14 @@ class Suspect:
         Rows with this value.
     why : str
         Why it is suspicious.
+    unmistakable : bool
+        Whether a model that learns the column takes it for a gap.
     """
 
     value: Sentinel
     count: int
     why: str
+    unmistakable: bool = False
 
 
 def declare(
@@ -72,6 +74,20 @@ def declare(
     return table
 
 
+def select_values(column: pa.Array | pa.ChunkedArray, values: Sequence[float]) -> NDArray[np.bool_]:
+    """Mark the cells of a column that hold some numbers, compared in the type of the column.
+
+    Examples
+    --------
+    >>> select_values(pa.array([14.2, 99.999], pa.float32()), [99.999]).tolist()
+    [False, True]
+    """
+    if not values or not can_hold(column.type, values[0]):
+        return np.zeros(len(column), bool)
+    hits = pc.is_in(column, value_set=_value_set("", column.type, values))
+    return np.asarray(hits.to_numpy(zero_copy_only=False), dtype=bool)
+
+
 def can_hold(kind: pa.DataType, value: Sentinel) -> bool:
     """Check whether a column of a type can hold a sentinel."""
     if isinstance(value, str):
@@ -95,6 +111,7 @@ def find_suspects(
 ) -> list[Suspect]:
     """Find values that may be sentinels, without changing anything.
 
+    Of features and errors, the unmistakable ones come first (`find_unmistakable`).
     Suspicious values are numbers made of nines and limits of integer types that lie apart from
     all other values; repeated extremes farther from the other values than their range; zero where
     all others are positive, in a column of errors, or if it is repeated in one of periods or
@@ -104,14 +121,66 @@ def find_suspects(
     --------
     >>> import pyarrow as pa
     >>> from skyfill.catalog.column_summary import summarize_column
-    >>> find_suspects(summarize_column(pa.array([14.2, 15.1, 999.9999, 999.9999])))
-    [Suspect(value=999.9999, count=2, why='lies apart from all other values')]
+    >>> find_suspects(summarize_column(pa.array([14.2, 15.1, 999.9999, 999.9999])))[0].why
+    'lies apart from all other values'
     """
     if summary.words:
         return _suspect_words(summary)
     is_flux = brightness_of(name, info or ColumnInfo()) is Brightness.FLUX
     never_zero = role is Role.ERROR or is_flux or bool(_PERIOD.match(name))
-    return _suspect_numbers(summary, role, never_zero=never_zero) if summary.lowest else []
+    sure = find_unmistakable(summary) if role in (Role.FEATURE, Role.ERROR) else []
+    found = _suspect_numbers(summary, role, never_zero=never_zero) if summary.lowest else []
+    values = [suspect.value for suspect in sure]
+    return [*sure, *(suspect for suspect in found if suspect.value not in values)]
+
+
+def find_unmistakable(summary: ColumnSummary) -> list[Suspect]:
+    """Find values of a column of numbers that surely stand for "no value".
+
+    They are of the kind that surveys use (`find_usual`), in two rows or more and at an end of the
+    column; there are ten other values, and they are ten times lower than all of these, further off
+    than the range of these, or ten times as frequent as any and well apart from all.
+
+    Examples
+    --------
+    >>> values = np.append(np.linspace(4000.0, 9000.0, 50), [-999.0, -999.0, 99999.0])
+    >>> [found.value for found in find_unmistakable(summarize_column(pa.array(values)))]
+    [-999.0]
+    """
+    counts = {**summary.lowest, **summary.highest}
+    values = np.array([float(value) for value in counts])
+    usual = find_usual(pa.array(values), is_whole=summary.is_whole)
+    plain, found = values[~usual], []
+    for (value, n_rows), is_usual in zip(counts.items(), usual.tolist(), strict=True):
+        if not is_usual or n_rows < 2 or len(plain) < _MANY:
+            continue
+        end = summary.lowest if value in summary.lowest else summary.highest
+        why = _why_sure(value, plain)
+        if not why and n_rows >= _OFTEN * summary.most and _is_alone(value, plain, end):
+            why = "far more frequent than all others"
+        if why:
+            found.append(Suspect(value, n_rows, why, unmistakable=True))
+    return found
+
+
+def _why_sure(value: float, plain: NDArray[np.float64]) -> str | None:
+    low, high = plain.min(), plain.max()
+    if value < 10 * min(low, 0.0):
+        return "negative where all other values are not" if low >= 0 else "far below all others"
+    is_apart = max(low - value, value - high) > high - low
+    return "lies apart from all other values" if is_apart else None
+
+
+def _is_alone(value: float, plain: NDArray[np.float64], end: _Counts) -> bool:
+    """Whether a frequent value is not where others are cut off, as percentages at 99.9.
+
+    These come near it or, with a long tail, as near as they come to each other at that end.
+    """
+    distance, near = np.abs(plain - value).min(), np.sort(plain[np.isin(plain, [*end])])
+    is_between = plain.min() < value < plain.max()
+    return bool(
+        distance > abs(value) / 100 and (is_between or distance > np.diff(near).max(initial=0))
+    )
 
 
 def suspects_of(table: Table, names: Iterable[str]) -> dict[str, list[Suspect]]:
@@ -119,8 +188,9 @@ def suspects_of(table: Table, names: Iterable[str]) -> dict[str, list[Suspect]]:
 
     Examples
     --------
-    >>> suspects_of(Table.from_columns({"J": [14.2, 15.1, -99.0], "K": [13.0, 14.0, 14.5]}), "JK")
-    {'J': [Suspect(value=-99.0, count=1, why='negative where all other values are not')]}
+    >>> table = Table.from_columns({"J": [14.2, 15.1, -99.0], "K": [13.0, 14.0, 14.5]})
+    >>> {name: each[0].value for name, each in suspects_of(table, "JK").items()}
+    {'J': -99.0}
     """
     found = {}
     for name in names:
@@ -212,15 +282,3 @@ def is_limit(word: Sentinel) -> bool:
     (True, False)
     """
     return isinstance(word, str) and is_number(word.lstrip(" <>=")) and word.strip()[:1] in "<>"
-
-
-def is_customary(value: float) -> bool:
-    """Check whether a number is one that surveys use for "no value".
-
-    Examples
-    --------
-    >>> is_customary(-99), is_customary(99.999), is_customary(97.3)
-    (True, True, False)
-    """
-    nines = bool(_NINES.fullmatch(str(value)))
-    return nines or abs(value) in _ENDS_OF_TYPES or value in _ENDS_OF_TYPES or math.isinf(value)

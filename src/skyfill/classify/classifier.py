@@ -38,6 +38,7 @@ from skyfill.impute._inputs import (
     part_of,
     validated,
     warn_of_missing,
+    warn_of_sentinels,
 )
 from skyfill.impute.base import as_generator
 from skyfill.network import Cells
@@ -257,6 +258,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         parts = {name: part_of(each, self.kept_) for name, each in known.items()}
         cells = Cells(numbers, **parts)
         warn_of_missing(self.given_, cells, known)
+        names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else names[self.kept_]
+        warn_of_sentinels(numbers, names, self.imputer_.network_, stacklevel=3)
         return cells
 
     def __sklearn_tags__(self) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from skyfill.cli.input_warnings import (
     listed,
+    mention_gaps,
     warn_of_companions,
     warn_of_disagreement,
     warn_of_flags,
@@ -85,19 +86,34 @@ def mention_training(model: Model, rules: Schema, names: Iterable[str]) -> Model
     return overridden(model, rules)
 
 
-def check_training(table: Table, names: Sequence[str], rules: Schema) -> None:
-    """Warn of values that may be sentinels, and of errors and limits that do not fit the values.
+def check_training(table: Table, names: Sequence[str], rules: Schema) -> Table:
+    """Say which numbers are gaps; warn of others that may be, and of odd errors and limits.
 
-    `rules` were applied to the table.
+    Parameters
+    ----------
+    table : Table
+        `rules` were applied to it.
+    names : sequence of str
+        The features.
+    rules : Schema
+
+    Returns
+    -------
+    Table
+        With these gaps.
     """
+    from skyfill.model.declared import find_sentinels, without_sentinels
     from skyfill.model.guard import find_undeclared
     from skyfill.model.training import describe_features
 
-    for name, suspects in find_undeclared(table, names, rules).items():
-        warn_of_suspects(name, suspects)
+    found = find_sentinels(table, names, rules)
+    mention_gaps(found, len(table))
+    table = without_sentinels(table, found)
+    warn_of_suspects(find_undeclared(table, names, rules))
     warn_of_flags(table, names, rules)
     warn_of_companions(describe_features(table, names), table)
     _mention_companions(table, names)
+    return table
 
 
 def check_leaks(table: Table, names: Sequence[str], label: str) -> None:
@@ -152,11 +168,12 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
         Whether the columns of a row are of one object; most associations are of two.
     """
     from skyfill.catalog import declare
-    from skyfill.model.declared import prepared
+    from skyfill.model.declared import cleaned, count_rejected, prepared
     from skyfill.model.guard import find_outside, find_unknown
     from skyfill.model.weighing import are_associations
 
-    table = prepared(model, table)
+    mention_gaps(count_rejected(model, prepared(model, table)), len(table))
+    table = cleaned(model, table)
     _mention_units(model, table)
     empty = [n for n in model.names if n in table.names and _has_no_value(table, n)]
     if empty:
@@ -164,8 +181,7 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
     warn_of_flags(table, model.names, model.declared)
     warn_of_companions(model.features, table)
     unknown = find_unknown(model, table)
-    for name, suspects in unknown.items():
-        warn_of_suspects(name, suspects)
+    warn_of_suspects(unknown)
     # What is warned of once counts no more.
     rest = declare(table, {n: [s.value for s in suspects] for n, suspects in unknown.items()})
     for name, share, low, high in find_outside(model, rest):

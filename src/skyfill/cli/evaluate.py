@@ -115,12 +115,12 @@ def command(**options: Any) -> None:
         table = with_labels(table, options, least=2)
     elif len(names) < 2:
         raise CatalogError("one feature cannot be filled from others; name two with --columns")
-    check_training(table, names, rules)
+    raw, table = table, check_training(table, names, rules)
     groups = check_repeats(table, names, options["group"])
     numbers = _logarithms(table.select(names), options["logs"])
     if options["label"]:
         words = table.column(options["label"]).to_pylist()
-        _compare_classifiers(numbers, words, groups, _field(table, names, options), options)
+        _compare_classifiers(numbers, words, groups, _field(raw, names, options), options)
     elif options["field"] or options["tree"]:
         hint = "--field" if options["field"] else "--tree"
         raise click.BadParameter("needs --label COLUMN", param_hint=hint)
@@ -208,7 +208,7 @@ def _field(table: Table, names: Sequence[str], options: Mapping[str, Any]) -> Ta
     """Read a sample of the field, in the units of the table."""
     from skyfill.catalog import Table
     from skyfill.model import features_of
-    from skyfill.model.training import untrained
+    from skyfill.model.training import knowing, untrained
 
     if not options["field"]:
         return None
@@ -216,7 +216,7 @@ def _field(table: Table, names: Sequence[str], options: Mapping[str, Any]) -> Ta
     found = read_field(options["field"], names, rules)
     how = {"rules": rules, "force": force, "rng": options["seed"]}
     warn_of_odd_field(table, found, names, options["field"], **how)
-    X = features_of(untrained(table, names), found)[0]
+    X = features_of(knowing(untrained(table, names, rules=rules), found), found)[0]
     return _logarithms(Table.from_columns(dict(zip(names, X.T, strict=True))), options["logs"])
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
+from skyfill.cli.input_warnings import mention_gaps
 from skyfill.cli.terminal import note, warn
 from skyfill.errors import CatalogError
 
@@ -41,6 +42,7 @@ def read_field(path: Path | str, names: Sequence[str], rules: Schema) -> Table:
 
     from skyfill.catalog import Table
     from skyfill.model.cells import columns_for
+    from skyfill.model.declared import find_sentinels
     from skyfill.scale import open_source
 
     source = open_source(path, rules)
@@ -53,8 +55,10 @@ def read_field(path: Path | str, names: Sequence[str], rules: Schema) -> Table:
     table = rules.apply(source.sample(columns_for(empty, mine)))
     if not len(table):
         raise CatalogError(f"--field {path}: has no rows")
-    rows = np.unique(np.linspace(0, len(table) - 1, min(FIELD_ROWS, len(table))).astype(int))
-    return Table(table.arrow.take(pa.array(rows)))
+    chosen = np.unique(np.linspace(0, len(table) - 1, min(FIELD_ROWS, len(table))).astype(int))
+    field = Table(table.arrow.take(pa.array(chosen)))
+    mention_gaps(find_sentinels(field, names, rules), len(field), f"--field {path}: ")
+    return field
 
 
 def mention_shares(found: FieldShares, classes: Sequence[str], place: Path | str) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from skyfill.cli.terminal import warn
+from skyfill.cli.terminal import GUESSED, mention, warn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # Components of a model that is learned only to compare another table with: they need not be many.
 COMPARING = 8
+# Room for a list that is not cut.
+WHOLE = 1 << 30
 
 
 def warn_of_odd_field(
@@ -109,16 +112,55 @@ def warn_of_companions(features: Sequence[Feature], table: Table) -> None:
             )
 
 
-def warn_of_suspects(name: str, suspects: Sequence[Suspect]) -> None:
-    """Warn of values that may stand for no value."""
+def mention_gaps(found: Mapping[str, Mapping[float, int]], n_rows: int, place: str = "") -> None:
+    """Say in one line which numbers are gaps, in how many cells of which columns.
+
+    `found` holds the cells of each value in each column, of so many rows.
+    """
+    by_value: dict[float, dict[str, int]] = {}
+    for name, counts in found.items():
+        for value, count in counts.items():
+            by_value.setdefault(value, {})[name] = count
+
+    def words(room: int) -> str:
+        lines = (
+            f"{sum(counts.values())} cells of {value:.15g} in {shortened(counts, room)}"
+            for value, counts in by_value.items()
+        )
+        return f"{place}{shortened(lines, 2 * room, '; ')} are gaps ({n_rows} rows read)"
+
+    if by_value:
+        mention(GUESSED, words(WHOLE), words(100))
+
+
+def warn_of_suspects(found: Mapping[str, Sequence[Suspect]]) -> None:
+    """Warn in one line of values that may stand for no value, and are used as values."""
     from skyfill.catalog.schema import sentinel_line
 
-    values = [suspect.value for suspect in suspects]
-    warn(
-        f"{name}: {listed(suspects)} may stand for no value ({suspects[0].why}) and is used as "
-        f"one; declare it in a file for --schema, {sentinel_line(name, values)}, or as a value, "
-        f"{sentinel_line(name, [])}"
-    )
+    if found:
+        words = [f"{listed(suspects)} in {name}" for name, suspects in found.items()]
+        name, suspects = next(iter(found.items()))
+        line = sentinel_line(name, [suspect.value for suspect in suspects[:1]])
+        more = (
+            f" may stand for no value ({suspects[0].why}), and are used as values; "
+            f"--declare '{line}' makes them gaps, [] keeps them"
+        )
+        warn(shortened(words, WHOLE, "; ") + more, shortened(words, 100, "; ") + more)
+
+
+def shortened(words: Iterable[str], room: int, between: str = ", ") -> str:
+    """Join words, and only count those for which there is no room; the first is always there.
+
+    Examples
+    --------
+    >>> shortened(["W1mag", "W2mag", "W3mag"], 12)
+    'W1mag, W2mag and 1 more'
+    """
+    words = list(words)
+    lengths = accumulate(len(word) + len(between) for word in words)
+    n_shown = max(sum(length - len(between) <= room for length in lengths), 1)
+    rest = f" and {len(words) - n_shown} more" if n_shown < len(words) else ""
+    return between.join(words[:n_shown]) + rest
 
 
 def listed(suspects: Sequence[Suspect]) -> str:

@@ -43,8 +43,9 @@ if TYPE_CHECKING:
 def command(file: Path, schema: Path | None, as_json: bool, **given: Any) -> None:
     """List the columns of FILE: type, role, unit, gaps, range, suspicious values.
 
-    A role with a question mark is a guess. Nothing is converted: to declare the suspicious values
-    as gaps or limits, or the depth of a survey, copy the lines at the end into a file for --schema.
+    A role with a question mark is a guess. Nothing is converted. What is unmistakable is a gap for
+    all commands that learn; to declare the other suspicious values as gaps or limits, or the depth
+    of a survey, copy the lines at the end into a file for --schema.
     """
     from skyfill.catalog import Schema, inspect_file, read_schema
 
@@ -80,12 +81,11 @@ def _show(found: "Inspection") -> None:
         echo("  ".join(cells).rstrip())
     suspicious = [column for column in found.columns if column.declaration]
     if suspicious:
-        echo(
-            "\nTo declare them as gaps, put these lines into a TOML file for --schema, "
-            "or use --sentinel COLUMN=VALUE:"
-        )
+        echo("\nTo declare them as gaps, put these lines into a TOML file for --schema:")
     for column in suspicious:
         why = sorted({suspect.why for suspect in column.suspects})
+        if sure := [f"{each.value:.15g}" for each in column.suspects if each.unmistakable]:
+            why.append(f"{', '.join(sure)}: a gap for train in any case")
         if column.n_without_error:
             why.append(f"{column.n_without_error} values without an error, which may be limits")
         if column.flag:

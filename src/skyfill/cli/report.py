@@ -64,7 +64,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     from skyfill.catalog import Provenance, Table, open_scan
     from skyfill.evaluate import name_groups
     from skyfill.model import load_model
-    from skyfill.model.declared import prepared
+    from skyfill.model.declared import cleaned
     from skyfill.model.results import results_prefix, without_prefix
     from skyfill.report import Report, read_evaluations, read_results, write_page
     from skyfill.sky import PositionColumns
@@ -79,7 +79,9 @@ def command(context: click.Context, /, **options: Any) -> None:
             options["results"],
             model.features,
             options["max_objects"],
-            prepare=lambda table: prepared(model, without_prefix(rules.apply(table), prefix)),
+            prepare=lambda table: cleaned(
+                model, without_prefix(rules.apply(table), prefix), every=True
+            ),
             position=PositionColumns.parse(options["position"]) if options["position"] else None,
         )
         if not options["position"]:

@@ -67,6 +67,10 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["declared"]:
         yield "\ndeclared in training"
         yield from (f"  {name}: {fact_words(each)}" for name, each in facts["declared"].items())
+    if facts.get("found"):
+        yield "\nfound in training to mean gaps"
+        for name, values in facts["found"].items():
+            yield f"  {name}: {', '.join(f'{value:.15g}' for value in values)}"
     yield "\nmade by"
     for key, value in facts["provenance"].items():
         yield f"  {key}: {value if isinstance(value, str) else json.dumps(value)}"

@@ -55,16 +55,16 @@ def note(text: str) -> None:
         echo(text, err=True)
 
 
-def warn(text: str) -> None:
-    """Print what may be wrong, even where notes are silenced."""
+def warn(text: str, shown: str = "") -> None:
+    """Print what may be wrong, even where notes are silenced; `shown` is printed in its place."""
     if _is_new(WARNED, text):
-        echo(f"warning: {text}", err=True)
+        echo(f"warning: {shown or text}", err=True)
 
 
-def mention(kind: str, text: str) -> None:
-    """Print what was guessed, declared or converted."""
+def mention(kind: str, text: str, shown: str = "") -> None:
+    """Print what was guessed, declared or converted; `shown` is printed in its place."""
     if _is_new(kind, text):
-        note(f"{kind}: {text}")
+        note(f"{kind}: {shown or text}")
 
 
 def said_of_input() -> dict[str, list[str]]:

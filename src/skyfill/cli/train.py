@@ -158,6 +158,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         else:
             model, facts, words = _learn_in_memory(table, names, asked)
     facts["cells"] = _describe_cells(model)
+    facts["found"] = {name: list(values) for name, values in model.found.items()}
     facts["beyond"] = describe_beyond(model)
     facts["logarithmic"] = describe_logarithms(model)
     facts["refined"] = list(dict.fromkeys(each["name"] for each in describe_refined(model)))

@@ -39,11 +39,13 @@ def learn_classes(table: Table, names: Sequence[str], options: dict[str, Any]) -
     """Learn features and classes from a table; return the model, facts and a summary."""
     from skyfill.classify.training_set import check_class_features
     from skyfill.model import train_classifier
+    from skyfill.model.declared import find_sentinels, without_sentinels
 
     force = shared.words_of(options["force"])
     check_class_features(table, names, options["label"], force)
-    check_repeats(table, names, options["group"])
-    check_leaks(table, names, options["label"])
+    plain = without_sentinels(table, find_sentinels(table, names, options["rules"]))
+    check_repeats(plain, names, options["group"])
+    check_leaks(plain, names, options["label"])
     tree, path = _tree(table, options), options["field"]
     field = read_field(path, names, options["rules"]) if path else None
     how = {name: options[name] for name in ("limits", "errors", "rules")} | {"force": force}
@@ -74,6 +76,7 @@ def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Lea
     from skyfill.catalog import Role, with_guessed_roles
     from skyfill.model import add_classes, before_filling
     from skyfill.model.cells import columns_for
+    from skyfill.model.declared import cleaned
     from skyfill.scale.labelled_rows import labelled_rows
 
     empty, label, model = source.table(), options["label"], found.model
@@ -82,7 +85,7 @@ def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Lea
     columns = [*columns_for(empty, model.names), *more]
     how = {"rules": options["rules"], "rng": options["seed"]}
     table = before_filling(labelled_rows(source, columns, label, **how))
-    table = with_labels(table, options, least=1)
+    table = cleaned(model, with_labels(table, options, least=1))
     check_repeats(table, model.names, options["group"])
     check_leaks(table, model.names, label)
     tree = _tree(table, options)

@@ -11,10 +11,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skyfill.catalog import Table
-from skyfill.errors import DataError, EmptyColumnWarning, MissingLimitsWarning
-from skyfill.network import Cells
+from skyfill.catalog.column_summary import summarize_column
+from skyfill.catalog.sentinels import find_unmistakable
+from skyfill.catalog.usual_values import find_usual
+from skyfill.errors import DataError, EmptyColumnWarning, MissingLimitsWarning, SentinelWarning
+from skyfill.network import Cells, MixtureNetwork
+from skyfill.network.mixture.seen_ranges import are_whole, credible_range, reached_ranges
 
 Array = NDArray[np.float64]
+# Values that a warning names.
+SHOWN = 4
 
 
 class Numbers(NamedTuple):
@@ -88,6 +94,37 @@ def learnable_columns(X: Array, names: Any) -> NDArray[np.bool_]:
             stacklevel=3,
         )
     return np.asarray(~lost)
+
+
+def warn_of_sentinels(
+    X: Array, names: Any, network: MixtureNetwork | None = None, stacklevel: int = 2
+) -> None:
+    """Warn of numbers that surely mean gaps, and are used as values: arrays are not changed.
+
+    Without a network the columns are judged, with one each cell by what the network has seen.
+    """
+    words, ranges = [], None if network is None else reached_ranges(network)
+    for j, x in enumerate(X.T):
+        low, high = (np.inf, np.inf) if ranges is None else credible_range(ranges[j])
+        odd, is_whole = x[(x < low) | (x > high)], ranges is not None and are_whole(ranges[j])
+        usual = find_usual(pa.array(odd), is_whole=is_whole)
+        if not usual.any():
+            continue
+        values, counts = np.unique(odd[usual], return_counts=True)
+        found = dict(zip(values.tolist(), counts.tolist(), strict=True))
+        if ranges is None:
+            sure = find_unmistakable(summarize_column(pa.array(x, from_pandas=True)))
+            found = {float(each.value): each.count for each in sure}
+        name = f"x{j}" if names is None else names[j]
+        words += [f"{count} cells of {value:.15g} in {name}" for value, count in found.items()]
+    if words:
+        more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+        warnings.warn(
+            f"{'; '.join(words[:SHOWN])}{more} surely mean gaps, and are used as values; give NaN "
+            "in their place",
+            SentinelWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def part_of(array: Any, kept: NDArray[np.bool_]) -> Any:

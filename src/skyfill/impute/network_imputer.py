@@ -9,7 +9,13 @@ from typing import Any, Self
 import numpy as np
 
 from skyfill.errors import ConvergenceWarning
-from skyfill.impute._inputs import Array, given_columns, part_of, warn_of_missing
+from skyfill.impute._inputs import (
+    Array,
+    given_columns,
+    part_of,
+    warn_of_missing,
+    warn_of_sentinels,
+)
 from skyfill.impute.base import DistributionImputer, as_generator
 from skyfill.impute.refined_network import RefinedNetwork, refined
 from skyfill.impute.refinement import Refinement
@@ -151,6 +157,7 @@ class NetworkImputer(DistributionImputer):
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else names[self.kept_]
         warn_if_small(cells.values, names, stacklevel=3)
+        warn_of_sentinels(cells.values, names, stacklevel=3)
         learned = self._learner(cells, names, fluxes=fluxes, rng=rng, **options)
         self.network_, self.plan_ = learned.network, learned.plan
         self.n_iter_, self.converged_ = learned.n_iter, learned.converged
@@ -187,6 +194,9 @@ class NetworkImputer(DistributionImputer):
         numbers = self._new_rows(X)
         cells = Cells(numbers, **{name: part_of(a, self.kept_) for name, a in known.items()})
         warn_of_missing(self.given_, cells, known)
+        names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else names[self.kept_]
+        warn_of_sentinels(numbers, names, self.network_, stacklevel=3)
         return cells
 
     def posterior(self, X: Any, *, denoise: bool = False, **known: Any) -> Posterior:

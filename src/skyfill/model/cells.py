@@ -21,7 +21,7 @@ from skyfill.catalog.limit_rules import flag_column
 from skyfill.catalog.units import is_flux_unit, numbers_in
 from skyfill.errors import CatalogError
 from skyfill.model import results
-from skyfill.model.declared import prepared
+from skyfill.model.declared import cleaned
 from skyfill.model.measured import reason_columns
 from skyfill.model.pipeline import CellCounts, Detection, Feature, Model
 from skyfill.network import Cells
@@ -41,7 +41,10 @@ FAINTEST = 0.1
 
 def features_of(model: Model, table: Table) -> tuple[Array, Array, list[str]]:
     """Numbers of the model's features in its units; factors to the table's; features not there."""
-    table = prepared(model, table)
+    return _features(model, cleaned(model, table))
+
+
+def _features(model: Model, table: Table) -> tuple[Array, Array, list[str]]:
     columns, factors, absent = [], [], []
     for feature in model.features:
         if feature.name not in table.names:
@@ -67,8 +70,8 @@ def cells_of(model: Model, table: Table) -> tuple[Cells, Array, list[str]]:
     >>> cells_of(model, table)[0].lower.tolist()
     [[nan], [17.0]]
     """
-    table = prepared(model, table)
-    values, factors, absent = features_of(model, table)
+    table = cleaned(model, table)
+    values, factors, absent = _features(model, table)
     return _cells(model.features, model.detections, table, values), factors, absent
 
 

@@ -13,10 +13,11 @@ from skyfill.catalog import Table
 from skyfill.classify.repeats import find_groups
 from skyfill.classify.training_set import check_class_features, label_texts
 from skyfill.model.cells import cells_of, find_fluxes
+from skyfill.model.declared import cleaned
 from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Model
 from skyfill.model.recognition import known_rows
-from skyfill.model.training import untrained
+from skyfill.model.training import knowing, untrained
 from skyfill.network import Cells
 from skyfill.network.mixture.fit import Plan
 
@@ -137,7 +138,7 @@ def _with_classes(
     field: Table | None = None,
 ) -> tuple[Model, Any]:
     """Fit a classifier to what the cells of a table say to a model."""
-    texts = label_texts(table.column(label).to_pylist())
+    table, texts = cleaned(bare, table), label_texts(table.column(label).to_pylist())
     cells, groups = cells_of(bare, table)[0], find_groups(table, bare.names, group)
     more: dict[str, Any] = {"groups": groups.codes} if groups.n_repeated else {}
     more["fluxes"] = find_fluxes(bare.features)
@@ -146,7 +147,7 @@ def _with_classes(
         fitted.fit(table.select(bare.names), texts, **_known(cells), **more)
     else:
         fitted.set_params(prior="field" if fitted.prior is None else fitted.prior)
-        _fit_with_field(fitted, cells, texts, cells_of(bare, field)[0], more)
+        _fit_with_field(fitted, cells, texts, cells_of(knowing(bare, field), field)[0], more)
     scorer = fitted.scorer_
     model = replace(bare, network=scorer.network, scorer=scorer, trained_on=hashes)
     # A network that was known already keeps its own.

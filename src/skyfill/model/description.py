@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from skyfill.model.cells import summarize_cells
-from skyfill.model.guard import seen_ranges
 from skyfill.model.pipeline import Detection, Model
 from skyfill.network.mixture.margin import Margin
+from skyfill.network.mixture.seen_ranges import seen_ranges
 from skyfill.network.summary import summarize_network
 
 # Kinds of `FlatForest` in the words of the field.
@@ -22,6 +22,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         "identifier": model.identifier,
         **describe(model),
         "declared": model.declared.to_dict(),
+        "found": {name: list(values) for name, values in model.found.items()},
         "provenance": dict(model.provenance),
     }
 

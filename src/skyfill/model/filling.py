@@ -18,7 +18,7 @@ from skyfill.catalog.new_columns import check_new
 from skyfill.errors import CatalogError, ModelError
 from skyfill.model import results
 from skyfill.model.cells import cells_of
-from skyfill.model.declared import prepared
+from skyfill.model.declared import prepared, rejected_cells
 from skyfill.model.pipeline import Feature, Model
 from skyfill.network import Cells
 from skyfill.network.mixture.random_keys import keys_of_cells, keys_of_texts, numbered
@@ -88,6 +88,7 @@ def fill_table(model: Model, table: Table, how: Filling | None = None, first_row
     marks, infos = _find_marks(model, table, how.prefix, filled), _infos(model, table, how)
     _check_filled(model, table, marks, infos)
     cells, factors, absent = cells_of(model, table)
+    rejected = rejected_cells(model, table)
     lost, noisy = np.isnan(cells.values), cells.is_noisy
     post = model.filler.posterior(cells, denoise=how.denoise)
     values = [post.sd]
@@ -103,7 +104,7 @@ def fill_table(model: Model, table: Table, how: Filling | None = None, first_row
         for (column, info), (each, shown) in zip(infos[name].items(), beside, strict=False):
             table = _with_part(table, column, each[:, j] / factors[j], shown[:, j], info)
         info = results.gap_info(name, is_absent=name in absent)
-        table = _with_filled(table, name, lost[:, j], marks[name], info)
+        table = _with_filled(table, name, lost[:, j], marks[name], info, rejected.get(name))
     order = dict.fromkeys([*given.names, *table.names])
     return table.select(name for name in order if name in table.names)
 
@@ -153,7 +154,8 @@ def _find_marks(
     marks = {}
     for name in model.names:
         gap, before = reasons.get(name), prefix + results.before_name(name)
-        is_kept = gap is not None and (before in table.names or name not in filled)
+        has_reasons = gap is not None or name in table.names
+        is_kept = before in table.names or (has_reasons and name not in filled)
         marks[name] = Marks(gap or prefix + gap_name(name), before if is_kept else None)
     return marks
 
@@ -221,12 +223,19 @@ def _refuse_long(table: Table, name: str) -> None:
 
 
 def _with_filled(
-    table: Table, name: str, lost: NDArray[np.bool_], marks: Marks, info: ColumnInfo
+    table: Table,
+    name: str,
+    lost: NDArray[np.bool_],
+    marks: Marks,
+    info: ColumnInfo,
+    rejected: NDArray[np.bool_] | None,
 ) -> Table:
     """Mark filled cells; the reasons that were there are kept in a column of their own."""
     before = pa.nulls(len(table), pa.string())
     if marks.gap in table.names:
         before = table.column(marks.gap).combine_chunks()
+    if rejected is not None:
+        before = pc.if_else(pa.array(rejected), str(Reason.REJECTED), before)
     if marks.before is not None:
         table = table.with_column(marks.before, before, results.before_info(name))
     words = pc.if_else(pa.array(lost), str(Reason.FILLED), before)

@@ -14,10 +14,10 @@ from skyfill.catalog.limit_rules import LIMITS, flag_column, flagged
 from skyfill.catalog.sentinels import Suspect, suspects_of
 from skyfill.model.cells import cells_of, features_of
 from skyfill.model.pipeline import Feature, Model
-from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.agreement import Disagreement, find_disagreements
 from skyfill.network.mixture.beyond import BEYOND, count_beyond
-from skyfill.network.mixture.margin import Constant, Identity, Logarithm, Margin
+from skyfill.network.mixture.margin import Constant, Margin
+from skyfill.network.mixture.seen_ranges import seen_ranges
 
 # More values than this share outside the range seen in training are worth a warning, and at least
 # so many, or most: new extremes are ordinary in a few rows.
@@ -33,18 +33,6 @@ class Outside(NamedTuple):
     share: float
     low: float
     high: float
-
-
-def seen_ranges(network: MixtureNetwork) -> list[tuple[float, float] | None]:
-    """Return each column's smallest and largest value in training; None if nothing is known.
-
-    Where limits were learned, values beyond all that was seen are to be expected.
-    """
-    if network.support is not None and network.within_limits is None:
-        return [(float(low), float(high)) for low, high in network.support.ends.T]
-    unknown = [isinstance(margin, Identity | Logarithm) for margin in network.margins]
-    ends = [(float(margin.x[0]), float(margin.x[-1])) for margin in network.margins]
-    return [None if is_open else end for is_open, end in zip(unknown, ends, strict=True)]
 
 
 def find_outside(model: Model, table: Table) -> list[Outside]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,8 +25,9 @@ from skyfill.network.mixture.margin import BY_SEGMENTS, Constant, Identity, Loga
 # the training table or hashes of its rows, of format 5 forests that correct the mixtures, of format
 # 6 a mixture of the classes or the ranges of what was learned from; a model without these keeps the
 # older format. Since format 7 maps can be logarithms, and moments are taken segment by segment.
+# Files of format 8 hold values that were found to mean gaps.
 PLAIN_FORMAT, SCORER_FORMAT, LIMIT_FORMAT, DECLARED_FORMAT, REFINED_FORMAT = range(1, 6)
-RANGES_FORMAT, FORMAT = 6, 7
+RANGES_FORMAT, SEGMENTS_FORMAT, FORMAT = range(6, 9)
 SIDES = ("lower", "upper")
 # Names of a scorer's arrays, and of its trees, start with these.
 SCORER, TREES = "scorer.", "scorer.forests."
@@ -120,6 +121,8 @@ class Model:
         Hashes of the labelled rows (`known_rows`), in increasing order.
     refinement : Refinement, optional
         Forests that correct what the mixtures say of gaps.
+    found : mapping
+        Values of features and of their errors that were found to mean gaps (`find_sentinels`).
     """
 
     features: tuple[Feature, ...]
@@ -130,6 +133,7 @@ class Model:
     declared: Schema = Schema()
     trained_on: NDArray[np.uint64] | None = None
     refinement: Refinement | None = None
+    found: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -194,6 +198,8 @@ def facts_of(model: Model) -> dict[str, Any]:
         facts["detections"] = list(each)
     if model.declared.rules:
         facts["declared"] = model.declared.to_dict()
+    if model.found:
+        facts["found"] = {name: list(values) for name, values in model.found.items()}
     if network.strength is not None:
         facts["strength"] = network.strength.tolist()
     if network.support is not None and network.support.beyond is not None:
@@ -207,7 +213,7 @@ def facts_of(model: Model) -> dict[str, Any]:
 def _format(model: Model) -> int:
     has_mixture = model.scorer is not None and model.scorer.mixture is not None
     if all(margin.moments == BY_SEGMENTS for margin in model.network.margins):
-        return FORMAT
+        return FORMAT if model.found else SEGMENTS_FORMAT
     if has_mixture or model.network.support is not None:
         return RANGES_FORMAT
     if model.refinement is not None:

@@ -17,7 +17,6 @@ from skyfill.impute.refinement import Refinement
 from skyfill.limits import check_limit
 from skyfill.model.pipeline import (
     EXACT,
-    FORMAT,
     LEVELS,
     MARGINS,
     PLAIN_FORMAT,
@@ -26,6 +25,7 @@ from skyfill.model.pipeline import (
     REFINEMENT,
     SCORER,
     SCORER_FORMAT,
+    SEGMENTS_FORMAT,
     SIDES,
     SUPPORT,
     TRAINED_ON,
@@ -57,7 +57,7 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
     if not isinstance(facts["provenance"], dict):
         raise ValueError("the provenance must be an object")
     names = tuple(feature.name for feature in features)
-    way = BY_SEGMENTS if facts["format"] >= FORMAT else BY_CELLS
+    way = BY_SEGMENTS if facts["format"] >= SEGMENTS_FORMAT else BY_CELLS
     if facts["format"] < REFINED_FORMAT and facts.get("moments") != EXACT:
         way = BY_TABLE
     margins = tuple(
@@ -87,8 +87,16 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
     scorer = _scorer(facts, arrays, network)
     declared = Schema.from_dict(facts.get("declared", {}))
     hashes = _hashes(arrays.get(TRAINED_ON))
-    more = (scorer, detections, declared, hashes, _refinement(arrays, len(names), calibration))
+    corrected, found = _refinement(arrays, len(names), calibration), _found(facts.get("found", {}))
+    more = (scorer, detections, declared, hashes, corrected, found)
     return Model(features, network, facts["provenance"], *more)
+
+
+def _found(facts: Mapping[str, Any]) -> dict[str, tuple[float, ...]]:
+    values = [value for each in facts.values() for value in each]
+    if not all(type(x) in (int, float) and abs(x) <= MAX_VALUE for x in values):
+        raise ValueError("values that mean gaps must be finite numbers")
+    return {name: tuple(each) for name, each in facts.items()}
 
 
 def _refinement(

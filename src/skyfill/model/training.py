@@ -14,7 +14,7 @@ from skyfill.classify.training_set import check_features
 from skyfill.errors import CatalogError
 from skyfill.impute.refining import check_refine, learn_refinement
 from skyfill.model.cells import cells_of, find_fluxes, learn_detections
-from skyfill.model.declared import declared_for
+from skyfill.model.declared import declared_for, find_sentinels, without_sentinels
 from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Feature, Model
 from skyfill.model.rebuilding import LEAST_WIDTH, MAX_VALUE
@@ -113,12 +113,22 @@ def untrained(
     """
     table = before_filling(table, names)
     features = describe_features(table, names)
+    declared = declared_for(table, names, rules or Schema())
+    found = {name: tuple(each) for name, each in find_sentinels(table, names, rules).items()}
+    table = without_sentinels(table, found)
     for name in names:
         check_range(name, table.numbers(name)[:, 0])
     detections = learn_detections(table, features, limits=limits, errors=errors)
-    declared = declared_for(table, names, rules or Schema())
     network = MixtureNetwork(tuple(names), (), ())
-    return Model(features, network, {}, detections=detections, declared=declared)
+    return Model(features, network, {}, detections=detections, declared=declared, found=found)
+
+
+def knowing(model: Model, table: Table) -> Model:
+    """Return a model that also knows what means a gap in another table that it learns from."""
+    more = find_sentinels(table, model.names, model.declared)
+    names = {*model.found, *more}
+    found = {name: (*model.found.get(name, ()), *more.get(name, ())) for name in sorted(names)}
+    return replace(model, found=found)
 
 
 def check_range(name: str, values: NDArray[np.float64]) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from skyfill.catalog import Schema, Table, open_scan
 from skyfill.catalog.file_io import writing
 from skyfill.device import gpu_for
-from skyfill.model import Model, Refined, before_filling, refine, train
+from skyfill.model import Model, Refined, before_filling, features_of, refine, train
 from skyfill.model.training import check_range
 from skyfill.network.cells import Cells
 from skyfill.network.mixture.maps import MAPS, Maps, kinds_of
@@ -108,6 +108,7 @@ def train_file(
         steps.report(f"a start learned from {len(sample):,} rows")
         if len(sample) == columns.n_rows:
             return Refined(model, learned.plan, len(sample), learned.n_iter, learned.converged)
+        columns.replace(lambda X: features_of(model, _table(X, schema))[0], block_rows=BLOCK_ROWS)
         model = with_margins(model, columns, learned.plan.maps)
         steps.report("margins estimated from all rows")
         how: dict[str, Any] = {k: options[k] for k in ("tol", "max_iter") if k in options}
@@ -146,9 +147,13 @@ def _sample(columns: ColumnFiles, schema: pa.Schema, rows: int, seed: Any) -> Ta
     if columns.n_rows > rows:
         rng = np.random.default_rng(seed if isinstance(seed, int) else None)
         places = np.sort(rng.choice(columns.n_rows, rows, replace=False))
-    X = columns.take(places)
-    fields = [field.with_type(pa.float64()) for field in schema]
-    arrays = [pa.array(X[:, j], from_pandas=True) for j in range(X.shape[1])]
+    return _table(columns.take(places), schema)
+
+
+def _table(X: Array, schema: pa.Schema) -> Table:
+    """Return numbers as a table, in the types of the file where these are real numbers."""
+    fields = [f if pa.types.is_floating(f.type) else f.with_type(pa.float64()) for f in schema]
+    arrays = [pa.array(x, f.type, from_pandas=True) for x, f in zip(X.T, fields, strict=True)]
     return Table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
 
 

@@ -69,7 +69,7 @@ def train_with_limits(
         n_rows = sum(batch.num_rows for batch in scan.batches)
     sample = _sample(catalog, columns, rules, n_rows=n_rows, rows=rows, seed=options.get("rng", 0))
     wishes = {key: options[key] for key in ("limits", "errors") if key in options}
-    if not untrained(sample, names, **wishes).detections:
+    if not untrained(sample, names, rules=rules, **wishes).detections:
         return None
     model, learned = train(sample, names, rules=rules, **options)
     report(f"a start learned from {len(sample):,} rows, with their limits and errors")
