@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from skyfill.catalog import ColumnInfo, Role, Table, write_table
+from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
 from skyfill.cli.evaluate import command
 from skyfill.cli.main import LazyGroup
 from skyfill.cli.main import main as skyfill
@@ -107,6 +107,16 @@ def test_mistakes_are_one_line_and_exit_code_2(run, catalog, words, message):
     assert "Traceback" not in done.stderr
 
 
+def test_folds_none_learns_from_the_table_that_is_filled(run, catalog):
+    inside, outside = (run(catalog, *QUICK, *words) for words in (("--folds", "none"), ()))
+    assert inside.exit_code == 0, inside.output
+    assert inside.stdout.startswith("| nrmse, in sample | 10 % | 30 % |")
+    assert "2 repeats, learned from the table that is filled" in inside.stderr
+    assert "in sample" not in outside.output
+    runs = json.loads(run(catalog, *QUICK, "--folds", "none", "--json").stdout)["runs"]
+    assert all(one["in_sample"] for one in runs)
+
+
 def test_a_missing_file_is_named(run):
     done = run("absent.parquet")
     assert (done.exit_code, "absent.parquet" in done.stderr) == (2, True)
@@ -145,6 +155,20 @@ def test_with_a_label_classifiers_are_compared(run, few_trees, labelled):
     assert lines[2].startswith("| QSO | 40 | ")
     assert any(line.startswith("| nan-forest minus mixture |") for line in lines)
     assert "120 rows, 3 columns, 2 classes, 2 methods, 3 folds, 1 repeats" in done.stderr
+
+
+def test_what_is_complete_is_compared_on_all_objects_and_on_complete_ones(run, few_trees, labelled):
+    words = (*CLASSES[:-1], "complete-rows,complete-columns,mixture")
+    done = run(labelled, *words)
+    assert done.exit_code == 0, done.output
+    whole = np.isfinite(read_table(labelled).numbers("J_sage")).sum()
+    assert f"the {whole} objects without a gap:" in done.stdout
+    found = json.loads(run(labelled, *words, "--json").stdout)
+    part = found["objects"]["without a gap"]
+    assert sum(part["support"]) == whole < sum(found["support"]) == 120
+    rows, columns, _ = part["methods"]
+    assert rows["method"] == "complete-rows"
+    assert columns["accuracy"]["value"] > 0.6
 
 
 def test_without_a_survey_there_are_tables_for_matched_and_unmatched_objects(
@@ -223,6 +247,7 @@ def test_scores_in_a_field_have_its_shares(run, few_trees, labelled, tmp_path):
         (["--label", "kind"], "no column 'kind'"),
         (["--label", "class", "--methods", "magic"], "no method 'magic'"),
         (["--label", "class", "--without", "wise"], "no feature 'wise'"),
+        (["--label", "class", "--folds", "none"], "--folds: none is for filling"),
         (["--label", "id"], "has 1 object"),
         (["--label", "V", "--columns", "V,I"], "has the role label: it must not be learned"),
     ],

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from skyfill.catalog import read_table, write_table
+from skyfill.catalog import Table, read_table, write_table
 from skyfill.cli import main
+from skyfill.evaluate import classifiers, imputers
 from skyfill.model import load_model
+from skyfill.network import learn_network
 from tests.cli.test_classify import stars
 
 NAMES = ("V", "I", "K")
@@ -121,3 +123,29 @@ def test_options_of_mixtures_are_refused(folder, tmp_path):
     assert said.exit_code == 2
     assert "--fits: is for mixtures" in said.output
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(("word", "orders"), [("printed", "own"), ("k2", "shared")])
+def test_algorithm_1_as_printed_is_a_word_of_network(folder, tmp_path, word, orders):
+    """A chain of six features: along orders of their own, arc reversals give more arcs."""
+    rng = np.random.default_rng(3)
+    X = np.cumsum(rng.normal(size=(300, 6)), axis=1)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    names = [f"x{j}" for j in range(6)]
+    write_table(Table.from_columns(dict(zip(names, X.T, strict=True))), tmp_path / "chain.parquet")
+    out = tmp_path / "chain.skyfill"
+    words = ("--features", ",".join(names), "--network", word, "-o", out)
+    said = run("train", tmp_path / "chain.parquet", *words)
+    assert said.exit_code == 0, said.output
+    expected = learn_network(X, names, orders=orders, rng=0).network
+    assert set(load_model(out).network.arcs()) == set(expected.arcs)
+    assert (len(expected.arcs) > 8) == (word == "printed")
+
+
+def test_the_papers_pipeline_takes_algorithm_1_as_printed(folder, tmp_path):
+    words = ("--label", "class", "--method", "paper", "--network", "printed", "--trees", 5)
+    said = run("train", folder / "train.parquet", *words, "-o", tmp_path / "own.skyfill")
+    assert said.exit_code == 0, said.output
+    assert "one network of" in said.stderr
+    imputer = classifiers(["paper-printed"])["paper-printed"]().imputer
+    assert imputer.orders == imputers(["paper-printed"])["paper-printed"]().orders == "own"

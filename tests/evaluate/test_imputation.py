@@ -129,6 +129,33 @@ def test_train_and_test_rows_are_apart_and_both_have_gaps():
     assert np.isnan(test).mean() == pytest.approx(0.3, abs=0.15)
 
 
+def test_in_sample_a_method_learns_from_the_very_table_that_it_fills():
+    Recorder.seen = []
+    X = complete(100)
+    how = {"rates": [0.1, 0.3], "repeats": 2, "train_fraction": None}
+    found = compare_imputers(X, {"one": Recorder}, **how)
+    assert all(run.in_sample for run in found.scores)
+    assert len(Recorder.seen) == 8
+    for learned, filled in zip(Recorder.seen[::2], Recorder.seen[1::2], strict=True):
+        np.testing.assert_array_equal(learned, filled)
+        assert learned.shape == X.shape
+        np.testing.assert_array_equal(learned[~np.isnan(learned)], X[~np.isnan(learned)])
+    assert found.table().startswith("| nrmse, in sample | 10 % | 30 % |")
+    assert Comparison.from_json(found.to_json()).table() == found.table()
+
+
+def test_a_nearest_neighbor_of_few_rows_looks_better_in_sample():
+    """Twins: each row is there twice, so that in sample the other one has the hidden value."""
+    X = np.repeat(complete(60), 2, axis=0)
+    methods = {"knn": lambda: NeighborsImputer(1)}
+    how = {"rates": [0.2], "repeats": 3}
+    inside, outside = (
+        compare_imputers(X, methods, **how, train_fraction=part).mean("nrmse", "knn", 0.2).value
+        for part in (None, 0.5)
+    )
+    assert inside < 0.8 * outside
+
+
 def test_gaps_of_the_table_itself_are_never_scored():
     X = complete(500)
     X[:, 1] = np.where(np.arange(500) % 2, X[:, 1], np.nan)

@@ -36,6 +36,14 @@ CLASSIFYING = "mixture,paper,nan-forest,nan-boosting,skyfill"
 SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 
 
+class Folds(click.IntRange):
+    """A number of folds, or none: everything is learned from the table that is filled."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Read the number; 0 for none."""
+        return 0 if value == "none" else super().convert(value, param, ctx)
+
+
 @click.command(
     "evaluate",
     epilog=shared.examples(
@@ -49,7 +57,15 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 )
 @click.argument("catalog", type=click.Path(path_type=Path))
 @click.option("--label", metavar="COLUMN", help="Compare classifiers of this column instead.")
-@click.option("--folds", type=click.IntRange(min=2), default=10, show_default=True)
+@click.option(
+    "--folds",
+    type=Folds(min=2),
+    metavar="N|none",
+    default=10,
+    show_default=True,
+    help="With --label: parts of the objects, each classified by what the others teach. none, for "
+    "filling: learn from the very table that is filled, in sample, as in the paper.",
+)
 @shared.surveys("--without", "With --label: repeat without the features of this survey.")
 @takes_tree
 @takes_field(
@@ -62,10 +78,11 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 @click.option(
     "--methods",
     metavar="NAME,...",
-    help="Methods to compare: mean, mixture, knn, missforest, paper, paper-bic, skyfill, "
-    "skyfill-quick, skyfill-thorough (as train --quick and --thorough), skyfill-refined, "
-    "skyfill-unrefined (with and without forests that correct the mixtures; with --label a forest "
-    "on what they fill); with --label also nan-forest, nan-boosting.",
+    help="Methods to compare: mean, mixture, knn, missforest, paper, paper-printed, paper-bic, "
+    "complete-rows (learns from rows without gaps alone), skyfill, skyfill-quick, skyfill-thorough "
+    "(as train --quick and --thorough), skyfill-refined, skyfill-unrefined (with and without "
+    "forests that correct the mixtures; with --label a forest on what they fill); with --label "
+    "also complete-columns (leaves columns with gaps out), nan-forest, nan-boosting.",
 )
 @shared.choice(
     "--mask",
@@ -92,7 +109,7 @@ SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 def command(**options: Any) -> None:
     """Compare how well methods fill hidden cells of CATALOG or, with --label, classify it.
 
-    Filling: each method is trained on half of the rows and fills the other half. Errors are in
+    Filling: each method learns from half of the rows and fills the other half. Errors are in
     units of each column's standard deviation, averaged over columns; the best is in bold; standard
     errors are over repeats.
 
@@ -148,10 +165,12 @@ def _compare_imputers(
             rng=options["seed"],
             progress=progress,
             groups=groups.codes if groups.n_repeated else None,
+            train_fraction=0.5 if options["folds"] else None,
         )
     tables = [found.table(score) for score in SCORES]
     _write(options, found.to_dict(), tables, partial(draw_comparison, found))
-    note(f"{len(table)} rows, {len(names)} columns, {len(methods)} methods, {repeats} repeats")
+    how = "" if options["folds"] else ", learned from the table that is filled"
+    note(f"{len(table)} rows, {len(names)} columns, {len(methods)} methods, {repeats} repeats{how}")
 
 
 def _compare_classifiers(
@@ -174,6 +193,9 @@ def _compare_classifiers(
     X, methods = numbers.numbers(*names), _methods(options, classifiers, CLASSIFYING)
     columns = sorted({j for text in options["without"] for j in survey_columns(names, text)})
     folds, repeats = options["folds"], options["repeats"] or 1
+    if not folds:
+        message = "none is for filling: classes of objects that taught them would seem too good"
+        raise click.BadParameter(message, param_hint="--folds")
     parts: dict[str, ClassComparison] = {}
     costs = expect_methods(CLASS_COSTS, list(methods), len(X), len(names))
     with _progress(costs, folds * repeats * (2 if columns else 1)) as progress:
@@ -186,6 +208,11 @@ def _compare_classifiers(
     if parts:
         facts["without"] = {name: part.to_dict() for name, part in parts.items()}
     tables = [*class_tables(found), *survey_tables(parts)]
+    whole = ~np.isnan(X).any(axis=1)
+    if "complete-rows" in methods and whole[found.rows].any():
+        part = found.subset(whole)
+        facts["objects"] = {"without a gap": part.to_dict()}
+        tables += [f"the {len(part.truth)} objects without a gap:", part.summary_table()]
     if options["tree"]:
         facts["levels"], more_tables = compare_levels(found, options["tree"])
         tables += more_tables

@@ -25,6 +25,7 @@ from skyfill.cli.terminal import (
 from skyfill.cli.train_classes import CLASS_OPTIONS, components_of, grow_classes, learn_classes
 from skyfill.cli.train_large import out_of_core, resume
 from skyfill.cli.train_network import (
+    arcs_of,
     refine_of,
     refining,
     settle_network,
@@ -220,8 +221,8 @@ def _fitting(options: dict[str, Any]) -> dict[str, Any]:
     if options["network"] != "mixture":
         from skyfill.network import learn_one_network
 
-        how = {"score": options["network"], "n_bootstraps": options["bootstrap"], "margins": False}
-        return shown | {"learn": learn_one_network, **how}
+        score, how = arcs_of(options)
+        return shown | {"learn": learn_one_network, "score": score, "margins": False, **how}
     return shown | {
         "n_components": components_of(options["components"]),
         "arcs": options["arcs"],

@@ -15,7 +15,7 @@ from skyfill.cli.field_shares import facts_of as field_facts
 from skyfill.cli.field_shares import mention_shares, read_field
 from skyfill.cli.input_warnings import warn_of_odd_field
 from skyfill.cli.terminal import warn
-from skyfill.cli.train_network import refine_of, words_of_network
+from skyfill.cli.train_network import arcs_of, refine_of, words_of_network
 from skyfill.cli.training_columns import with_labels
 from skyfill.errors import CatalogError, DataError
 
@@ -160,8 +160,8 @@ def _imputer(options: dict[str, Any]) -> Any:
     from skyfill.impute import NetworkImputer, OneNetworkImputer
 
     if options["network"] != "mixture":
-        how = {"n_bootstraps": options["bootstrap"], "random_state": options["seed"]}
-        return OneNetworkImputer(options["network"], **how)
+        scoring, how = arcs_of(options)
+        return OneNetworkImputer(scoring, **how, random_state=options["seed"])
     return NetworkImputer(
         components_of(options["components"]),
         arcs=options["arcs"],

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 which_network = shared.stacked(
     click.option(
         "--network",
-        type=click.Choice(["mixture", "k2", "bic"]),
-        help="Mixtures of networks; or one network, its arcs by Algorithm 1 (k2) or structural EM "
-        "(bic).  [default: k2 with --method paper, else mixture]",
+        type=click.Choice(["mixture", "k2", "printed", "bic"]),
+        help="Mixtures of networks; or one network, its arcs by Algorithm 1 along one order (k2), "
+        "by Algorithm 1 as the paper printed it (printed), or by structural EM (bic).  [default: "
+        "k2 with --method paper, else mixture]",
     ),
     shared.count(
         "--bootstrap",
@@ -39,6 +40,13 @@ refining = click.option(
 )
 
 
+def arcs_of(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Take the way to one network as `OneNetworkImputer` does: its scoring and other options."""
+    printed = options["network"] == "printed"
+    how = {"orders": "own" if printed else "shared", "n_bootstraps": options["bootstrap"]}
+    return "k2" if printed else options["network"], how
+
+
 def refine_of(options: dict[str, Any]) -> str | None:
     """Take --refine as `NetworkImputer` does."""
     return None if options["refine"] == "off" else str(options["refine"])
@@ -50,7 +58,7 @@ def settle_network(context: click.Context, options: dict[str, Any]) -> None:
     options["network"] = options["network"] or ("k2" if is_paper else "mixture")
     if options["network"] == "mixture":
         if options["bootstrap"]:
-            message = "is for one network: add --network k2 or --network bic"
+            message = "is for one network: add --network k2, printed or bic"
             raise click.BadParameter(message, param_hint="--bootstrap")
         return
     for name in ("components", "arcs", "gaps", "fits", "refine"):

@@ -44,6 +44,8 @@ class Score:
         True and filled values of some cells.
     uses_limits : bool
         Whether it was given the limits beyond which hidden values lie.
+    in_sample : bool
+        Whether it learned from the very table that it filled.
     """
 
     method: str
@@ -62,6 +64,7 @@ class Score:
     pit: tuple[int, ...]
     example: Example
     uses_limits: bool = False
+    in_sample: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,11 +117,14 @@ class Comparison:
         """Write one score as a Markdown table, methods by rates, the best in bold.
 
         The lowest value is best; for a coverage, the one nearest to its level. Where some methods
-        were given limits, a column says which.
+        were given limits, a column says which. The head says where methods learned from the table
+        that they filled.
         """
         means = {rate: [self.mean(score, m, rate) for m in self.methods] for rate in self.rates}
         columns = [_cells(column, TARGETS.get(score)) for column in means.values()]
-        head = [score.replace("_", " "), *(f"{100 * rate:g} %" for rate in self.rates)]
+        title = score.replace("_", " ")
+        title += ", in sample" if any(run.in_sample for run in self.scores) else ""
+        head = [title, *(f"{100 * rate:g} %" for rate in self.rates)]
         users = {run.method for run in self.scores if run.uses_limits}
         if users:
             head.append("limits")

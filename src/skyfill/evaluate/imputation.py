@@ -43,7 +43,7 @@ def compare_imputers(  # noqa: PLR0913 - every choice of a comparison
     rates: Sequence[float],
     mask: Masker | str = "cells",
     repeats: int = 5,
-    train_fraction: float = 0.5,
+    train_fraction: float | None = 0.5,
     rng: int | np.random.Generator = 0,
     progress: Progress | None = None,
     groups: NDArray[np.intp] | None = None,
@@ -69,8 +69,9 @@ def compare_imputers(  # noqa: PLR0913 - every choice of a comparison
         ``functools.partial(hide_blocks, groups=[[0, 1], [2, 3]])``.
     repeats : int
         Splits; the standard errors are over these.
-    train_fraction : float
-        Fraction of the rows to train on.
+    train_fraction : float or None
+        Fraction of the rows to train on. None: train in sample, on the very table that is filled,
+        as Pichara & Protopapas (2013) did.
     rng : int or numpy.random.Generator
         The same seed gives the same splits and masks for any methods.
     progress : callable, optional
@@ -95,13 +96,13 @@ def compare_imputers(  # noqa: PLR0913 - every choice of a comparison
     """
     numbers, names = as_numbers(X)
     check_comparison(methods, repeats)
-    if not 0 < train_fraction < 1:
+    if train_fraction is not None and not 0 < train_fraction < 1:
         raise DataError(f"train_fraction must lie between 0 and 1, not {train_fraction}")
     design = Design(
         numbers,
         names or tuple(f"x{j}" for j in range(numbers.shape[1])),
         hide=_masker(mask),
-        n_train=round(train_fraction * len(numbers)),
+        n_train=None if train_fraction is None else round(train_fraction * len(numbers)),
         seed=int(np.random.default_rng(rng).integers(2**31)),
         groups=groups,
     )
@@ -133,22 +134,26 @@ class Design:
     X: Array
     names: tuple[str, ...]
     hide: Masker
-    n_train: int
+    n_train: int | None
     seed: int
     groups: NDArray[np.intp] | None = None
 
     def trial(self, rate: float, repeat: int) -> Trial:
-        """Split the rows and hide cells of both parts."""
-        learned, judged = self._split(repeat)
+        """Split the rows and hide cells of both parts; in sample, both are the whole table."""
         rng = np.random.default_rng([self.seed, repeat, round(rate * 1e6)])
+        if self.n_train is None:
+            train = self.hide(self.X, rate=rate, rng=rng)
+            check_learnable(train.X, self.names)
+            return Trial(rate, repeat, self.names, train, train, self.X)
+        learned, judged = self._split(repeat, self.n_train)
         train = self.hide(self.X[learned], rate=rate, rng=rng)
         check_learnable(train.X, self.names)
         true = self.X[judged]
         return Trial(rate, repeat, self.names, train, self.hide(true, rate=rate, rng=rng), true)
 
-    def _split(self, repeat: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _split(self, repeat: int, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Deal the rows to two parts, of which none divides a group."""
-        rng, n = np.random.default_rng([self.seed, repeat]), self.n_train
+        rng = np.random.default_rng([self.seed, repeat])
         if self.groups is None:
             order = rng.permutation(len(self.X))
             return order[:n], order[n:]
@@ -181,6 +186,7 @@ def _run(factory: Factory, trial: Trial, name: str) -> Score:
         fill_seconds=done - fitted,
         example=_example(filled, trial),
         uses_limits=bool(asked),
+        in_sample=trial.train is trial.test,
     )
 
 
