@@ -220,3 +220,40 @@ def test_what_is_a_gap_for_train_in_any_case_is_marked(run, tmp_path):
     assert "--sentinel" not in done.stdout
     columns = json.loads(run(tmp_path / "t.parquet", "--json").stdout)["columns"]
     assert [each["suspects"][0]["unmistakable"] for each in columns] == [True, False]
+
+
+CLASSES = "name,class,V\na,RRL,18.1\nb,QSO,19.2\nc,RRL ,17.5\nd,,16.0\ne,RRL,15.5\nf,EB,18.8\n"
+
+
+def test_label_prints_the_objects_of_each_class(run, tmp_path):
+    path = tmp_path / "stars.csv"
+    path.write_text(CLASSES)
+    done = run(path, "--label", "class")
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.stdout.split("\n\n")[-1].splitlines()]
+    assert lines == [
+        ["class", "objects", "share"],
+        ["RRL", "3", "60.0", "%"],
+        ["EB", "1", "20.0", "%"],
+        ["QSO", "1", "20.0", "%"],
+        ["without", "a", "class", "1"],
+    ]
+    found = json.loads(run(path, "--label", "class", "--json").stdout)["classes"]
+    assert found == {
+        "label": "class", "objects": {"RRL": 3, "EB": 1, "QSO": 1}, "unlabelled": 1,
+    }  # fmt: skip
+
+
+def test_classes_may_be_numbers_and_are_counted_after_the_schema(run, tmp_path):
+    write_table(Table.from_columns({"kind": [1, 2, 2, -9], "V": [1.0] * 4}), tmp_path / "t.fits")
+    words = ("--label", "kind", "--sentinel", "kind=-9", "--json")
+    found = json.loads(run(tmp_path / "t.fits", *words).stdout)["classes"]
+    assert (found["objects"], found["unlabelled"]) == ({"2": 2, "1": 1}, 1)
+
+
+def test_a_label_that_is_not_there_is_named_with_the_nearest(run, tmp_path):
+    path = tmp_path / "stars.csv"
+    path.write_text(CLASSES)
+    done = run(path, "--label", "clas")
+    assert done.exit_code == 2
+    assert "--label: no column 'clas'; did you mean 'class'" in done.stderr

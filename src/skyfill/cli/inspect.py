@@ -7,6 +7,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import mention_rules
+from skyfill.cli.class_counts import class_table, count_classes
 from skyfill.cli.terminal import GUESSED, echo, note, said_of_input, stages, write_json
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     metavar="COLUMN=VALUE[,VALUE...]",
     help="Declare values that mean a gap.",
 )
+@click.option("--label", metavar="COLUMN", help="Column of the classes: count their objects.")
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
@@ -53,14 +55,18 @@ def command(file: Path, schema: Path | None, as_json: bool, **given: Any) -> Non
     rules = read_schema(schema) if schema else Schema()
     rules += Schema.from_options(**facts, text=shared.words_of(given["text"]))
     with stages(f"reading {file}"):
-        found = inspect_file(file, rules + shared.layout_of(given))
+        found = inspect_file(file, rules := rules + shared.layout_of(given))
     mention_rules(rules, [column.name for column in found.columns])
+    label = given["label"]
+    classes = {"classes": count_classes(file, label, rules)} if label else {}
     if as_json:
         # Those that only look at the table see them there, with a question mark.
         said_of_input()[GUESSED] += [f"{c.name}: {_role(c)[:-1]}" for c in found.columns if c.guess]
-        write_json(found.to_dict())
+        write_json(found.to_dict() | classes)
     else:
         _show(found)
+        for counts in classes.values():
+            echo("\n" + class_table(counts))
     if given["figure"]:
         from skyfill.report.faint_edge_figure import draw_faint_edges
 

@@ -1,0 +1,47 @@
+"""Objects per class, as `skyfill inspect --label` counts and prints them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skyfill.errors import CatalogError
+
+if TYPE_CHECKING:
+    from skyfill.catalog import Schema
+
+
+def count_classes(path: Path, label: str, rules: Schema) -> dict[str, Any]:
+    """Count the objects of each class in a file, most frequent first, and those without a class."""
+    import pyarrow as pa
+
+    from skyfill.catalog import Table, open_scan
+    from skyfill.catalog.table import nearest
+    from skyfill.classify.training_set import label_texts
+
+    scan = open_scan(path, rules=rules)
+    names, counts = rules.apply(Table(scan.schema.empty_table())).names, Counter[str | None]()
+    if label not in names:
+        raise CatalogError(f"--label: no column {label!r}; {nearest(label, names)}")
+    for batch in scan.batches:
+        part = rules.apply(Table(pa.Table.from_batches([batch])))
+        counts.update(label_texts(part.column(label).to_pylist()))
+    unlabelled = counts.pop(None, 0)
+    order = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
+    return {"label": label, "objects": dict(order), "unlabelled": unlabelled}
+
+
+def class_table(found: Mapping[str, Any]) -> str:
+    """Write the counts of `count_classes`, one line for each class."""
+    counts, unlabelled = found["objects"], found["unlabelled"]
+    total = sum(counts.values())
+    rows = [(found["label"], "objects", "share")]
+    rows += [(name, str(n), f"{n / total:.1%}".replace("%", " %")) for name, n in counts.items()]
+    rows += [("without a class", str(unlabelled), "")] if unlabelled else []
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        f"{name:{widths[0]}}  {n:>{widths[1]}}  {share:>{widths[2]}}".rstrip()
+        for name, n, share in rows
+    )
