@@ -238,17 +238,15 @@ def test_label_prints_the_objects_of_each_class(run, tmp_path):
         ["QSO", "1", "20.0", "%"],
         ["without", "a", "class", "1"],
     ]
-    found = json.loads(run(path, "--label", "class", "--json").stdout)["classes"]
-    assert found == {
-        "label": "class", "objects": {"RRL": 3, "EB": 1, "QSO": 1}, "unlabelled": 1,
-    }  # fmt: skip
+    found = json.loads(run(path, "--label", "class", "--json").stdout)
+    assert (found["classes"], found["unlabelled"]) == ({"RRL": 3, "EB": 1, "QSO": 1}, 1)
 
 
 def test_classes_may_be_numbers_and_are_counted_after_the_schema(run, tmp_path):
     write_table(Table.from_columns({"kind": [1, 2, 2, -9], "V": [1.0] * 4}), tmp_path / "t.fits")
     words = ("--label", "kind", "--sentinel", "kind=-9", "--json")
-    found = json.loads(run(tmp_path / "t.fits", *words).stdout)["classes"]
-    assert (found["objects"], found["unlabelled"]) == ({"2": 2, "1": 1}, 1)
+    found = json.loads(run(tmp_path / "t.fits", *words).stdout)
+    assert (found["classes"], found["unlabelled"]) == ({"2": 2, "1": 1}, 1)
 
 
 def test_a_label_that_is_not_there_is_named_with_the_nearest(run, tmp_path):

@@ -33,6 +33,14 @@ def test_scores_of_filling_are_those_of_the_comparison(filling, tmp_path):
     assert found["scores"]["coverage_90"][0][0]["value"] is None
     assert [pit["method"] for pit in found["pits"]] == ["mixture"]
     assert set(found["byFeature"]["values"]) == {"V", "I", "J"}
+    assert not found["inSample"]
+
+
+def test_the_page_says_when_methods_learned_from_what_they_filled(catalog, tmp_path):
+    how = {"rates": [0.1], "repeats": 1, "train_fraction": None}
+    inside = compare_imputers(catalog.select(["V", "I"]), {"mean": MeanImputer}, **how)
+    (tmp_path / "errors.json").write_text(inside.to_json())
+    assert read_evaluations([tmp_path / "errors.json"])["imputation"]["inSample"]
 
 
 def test_scores_of_classes_are_those_of_the_comparison(classes, tmp_path):

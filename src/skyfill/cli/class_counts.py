@@ -30,14 +30,14 @@ def count_classes(path: Path, label: str, rules: Schema) -> dict[str, Any]:
         counts.update(label_texts(part.column(label).to_pylist()))
     unlabelled = counts.pop(None, 0)
     order = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
-    return {"label": label, "objects": dict(order), "unlabelled": unlabelled}
+    return {"classes": dict(order), "unlabelled": unlabelled}
 
 
-def class_table(found: Mapping[str, Any]) -> str:
+def class_table(label: str, found: Mapping[str, Any]) -> str:
     """Write the counts of `count_classes`, one line for each class."""
-    counts, unlabelled = found["objects"], found["unlabelled"]
+    counts, unlabelled = found["classes"], found["unlabelled"]
     total = sum(counts.values())
-    rows = [(found["label"], "objects", "share")]
+    rows = [(label, "objects", "share")]
     rows += [(name, str(n), f"{n / total:.1%}".replace("%", " %")) for name, n in counts.items()]
     rows += [("without a class", str(unlabelled), "")] if unlabelled else []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -54,19 +54,20 @@ def command(file: Path, schema: Path | None, as_json: bool, **given: Any) -> Non
     facts = {key: given[key] for key in ("roles", "units", "sentinels")}
     rules = read_schema(schema) if schema else Schema()
     rules += Schema.from_options(**facts, text=shared.words_of(given["text"]))
+    rules += shared.layout_of(given)
     with stages(f"reading {file}"):
-        found = inspect_file(file, rules := rules + shared.layout_of(given))
+        found = inspect_file(file, rules)
     mention_rules(rules, [column.name for column in found.columns])
     label = given["label"]
-    classes = {"classes": count_classes(file, label, rules)} if label else {}
+    classes = count_classes(file, label, rules) if label else {}
     if as_json:
         # Those that only look at the table see them there, with a question mark.
         said_of_input()[GUESSED] += [f"{c.name}: {_role(c)[:-1]}" for c in found.columns if c.guess]
         write_json(found.to_dict() | classes)
     else:
         _show(found)
-        for counts in classes.values():
-            echo("\n" + class_table(counts))
+        if label:
+            echo("\n" + class_table(label, classes))
     if given["figure"]:
         from skyfill.report.faint_edge_figure import draw_faint_edges
 

@@ -73,6 +73,7 @@ def export_filling(facts: Mapping[str, Any]) -> dict[str, Any]:
         "scores": scores,
         "pits": [pit for pit in reversed(pits) if pit["counts"]],
         "byFeature": _by_feature(facts["runs"], scores["nrmse"], methods),
+        "inSample": any(run.get("in_sample") for run in facts["runs"]),
     }
 
 

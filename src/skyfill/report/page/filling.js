@@ -24,7 +24,8 @@ function fillingSection() {
   }
   place.append(
     para(
-      "Known values were hidden and filled again, so that the error can be measured. An error of 1 is as bad as filling with the column's mean; smaller is better. A good method also gives realistic uncertainties: half of the hidden values should lie inside its 50 % interval, and nine in ten inside its 90 % interval.",
+      "Known values were hidden and filled again, so that the error can be measured. An error of 1 is as bad as filling with the column's mean; smaller is better. A good method also gives realistic uncertainties: half of the hidden values should lie inside its 50 % interval, and nine in ten inside its 90 % interval." +
+        (found.inSample ? " Each method learned from the very table that it filled, so its errors may be larger on new rows." : ""),
     ),
   );
   const chart = make("div"),
