@@ -22,7 +22,13 @@ settings.register_profile("fresh", settings.get_profile("fixed"), derandomize=Fa
 settings.load_profile("fixed")
 
 # Workers share what is left when one of them has nothing more to do: the last tests must be short.
-SLOW = ("tests/cli/test_demo.py", "tests/test_docs.py", "tests/report/test_browser.py", "docs/")
+SLOW = (
+    "tests/cli/test_demo.py",
+    "tests/test_docs.py",
+    "tests/test_paper_commands.py",
+    "tests/report/test_browser.py",
+    "docs/",
+)
 
 
 # Modules and thousands of tests stay for good: looking through them for garbage again and again
