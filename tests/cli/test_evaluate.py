@@ -162,6 +162,8 @@ def test_what_is_complete_is_compared_on_all_objects_and_on_complete_ones(run, f
     done = run(labelled, *words)
     assert done.exit_code == 0, done.output
     whole = np.isfinite(read_table(labelled).numbers("J_sage")).sum()
+    assert f"complete-rows: {whole} of 120 rows have no gap" in done.stderr
+    assert "complete-columns: V, I\n" in done.stderr
     assert f"the {whole} objects without a gap:" in done.stdout
     found = json.loads(run(labelled, *words, "--json").stdout)
     part = found["objects"]["without a gap"]

@@ -26,6 +26,7 @@ from skyfill.errors import CatalogError, DataError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from skyfill.catalog import Table
     from skyfill.classify.repeats import Groups
@@ -196,6 +197,7 @@ def _compare_classifiers(
     if not folds:
         message = "none is for filling: classes of objects that taught them would seem too good"
         raise click.BadParameter(message, param_hint="--folds")
+    whole = _mention_complete(X, names, methods)
     parts: dict[str, ClassComparison] = {}
     costs = expect_methods(CLASS_COSTS, list(methods), len(X), len(names))
     with _progress(costs, folds * repeats * (2 if columns else 1)) as progress:
@@ -208,7 +210,6 @@ def _compare_classifiers(
     if parts:
         facts["without"] = {name: part.to_dict() for name, part in parts.items()}
     tables = [*class_tables(found), *survey_tables(parts)]
-    whole = ~np.isnan(X).any(axis=1)
     if "complete-rows" in methods and whole[found.rows].any():
         part = found.subset(whole)
         facts["objects"] = {"without a gap": part.to_dict()}
@@ -229,6 +230,22 @@ def _compare_classifiers(
         f"{len(X)} rows{more}, {len(names)} columns, {len(found.classes)} classes, "
         f"{len(methods)} methods, {folds} folds, {repeats} repeats",
     )
+
+
+def _mention_complete(
+    X: NDArray[np.float64], names: Sequence[str], methods: Mapping[str, Any]
+) -> NDArray[np.bool_]:
+    """Say what methods have that learn from complete data alone; mark the rows without a gap."""
+    from skyfill.evaluate.methods import COMPLETE
+
+    seen = ~np.isnan(X)
+    whole, shares = np.asarray(seen.all(axis=1)), seen.mean(axis=0)
+    columns = [name for name, share in zip(names, shares, strict=True) if share >= COMPLETE]
+    if "complete-rows" in methods:
+        note(f"complete-rows: {whole.sum()} of {len(X)} rows have no gap")
+    if "complete-columns" in methods:
+        note(f"complete-columns: {', '.join(columns) or 'all features have gaps'}")
+    return whole
 
 
 def _field(table: Table, names: Sequence[str], options: Mapping[str, Any]) -> Table | None:
