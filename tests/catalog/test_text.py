@@ -81,7 +81,22 @@ def test_a_header_alone_is_a_table_without_rows(tmp_path):
 
 
 def test_a_column_without_a_name_gets_one(tmp_path):
-    assert read_text(tmp_path, ",a\n0,5\n").names == ("column_1", "a")
+    with pytest.warns(UserWarning, match=r"columns without a name are called col1, col3"):
+        assert read_text(tmp_path, ",a,\n0,5,1\n").names == ("col1", "a", "col3")
+
+
+@pytest.mark.parametrize("between", [";", "\t"])
+def test_decimal_commas_are_read_where_no_number_has_a_point(tmp_path, between):
+    text = "id;J;n;e;note\n1;14,25;3;;a,b\n2;-,5;4;;1.5 or 2,5\n3;1,5e-3;5;;\n".replace(
+        ";", between
+    )
+    with pytest.warns(UserWarning, match=r"numbers have decimal commas"):
+        table = read_text(tmp_path, text)
+    assert table.column("J").to_pylist() == [14.25, -0.5, 0.0015]
+    assert table.column("n").to_pylist() == [3, 4, 5]
+    assert table.column("note").to_pylist() == ["a,b", "1.5 or 2,5", None]
+    mixed = read_text(tmp_path, text.replace(f"3{between}{between}", f"3.5{between}{between}"))
+    assert mixed.column("J").to_pylist() == ["14,25", "-,5", "1,5e-3"]
 
 
 def test_quoted_line_breaks_stay_in_the_cell(tmp_path):

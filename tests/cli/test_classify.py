@@ -305,8 +305,8 @@ def test_quick_goes_with_one_network(folder, tmp_path, quick):
     ("words", "message"),
     [
         (("--label", "kind"), "no column 'kind'"),
-        (("--label", "class", "--features", "V,id"), "'id' has the role identifier"),
-        (("--label", "class", "--features", "V,class"), "'class' has the role label"),
+        (("--label", "class", "--features", "V,id"), "must not be learned: id (identifier)"),
+        (("--label", "class", "--features", "V,class"), "must not be learned: class (label)"),
         (("--trees", "5"), "needs --label COLUMN"),
         (("--quick", "--thorough"), "leave out one of --quick and --thorough"),
         (("--field", "train.parquet"), "needs --label COLUMN"),

@@ -250,8 +250,8 @@ def test_scores_in_a_field_have_its_shares(run, few_trees, labelled, tmp_path):
         (["--label", "class", "--methods", "magic"], "no method 'magic'"),
         (["--label", "class", "--without", "wise"], "no feature 'wise'"),
         (["--label", "class", "--folds", "none"], "--folds: none is for filling"),
-        (["--label", "id"], "has 1 object"),
-        (["--label", "V", "--columns", "V,I"], "has the role label: it must not be learned"),
+        (["--label", "id"], "120 different values, 300 classes of two objects at most: is it an"),
+        (["--label", "class", "--columns", "V,class"], "must not be learned: class (label)"),
     ],
 )
 def test_mistakes_with_labels_are_one_line_and_exit_code_2(run, labelled, words, message):

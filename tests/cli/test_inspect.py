@@ -98,6 +98,9 @@ def test_columns_roles_gaps_and_suspects_are_shown(run, table):
     assert "columns.J.sentinels = [99.999]" in done.stdout
     assert done.stderr.splitlines() == [
         "declared: J: role feature, unit mag",
+        "features (1): J",
+        "guessed: left out: identifiers: id",
+        "guessed: errors and limits that are not used: e_J of J (--role e_J=error:J uses it)",
         f"32 rows, 3 columns, 2 suspicious values in {table}",
     ]
 

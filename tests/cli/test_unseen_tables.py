@@ -241,19 +241,22 @@ def stars(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate"])
-def test_features_for_classes_are_not_guessed_in_silence(stars, tmp_path, command):
-    words = (command, stars, "--label", "class", *(("-o", tmp_path / "m") * (command == "train")))
-    text = run(*words, code=2).stderr
-    assert "guessed: features: a, b, c" in text
-    assert f"take all of a, b, c with --{'features' if command == 'train' else 'columns'} auto" in (
-        " ".join(text.split())
-    )
-
-
-def test_guessed_features_can_be_confirmed_and_leave_leaks_out(stars, tmp_path):
-    done = run("train", stars, "--features", "auto", *SMALL, "--json", "-o", tmp_path / "m.skyfill")
-    assert load_model(tmp_path / "m.skyfill").names == ("a", "b", "c")
-    assert said(done)["guessed"] == ["features: a, b, c"]
+def test_features_are_chosen_and_what_is_left_out_is_listed_with_the_reason(
+    stars, tmp_path, command
+):
+    words = {"train": (*SMALL, "-o", tmp_path / "m.skyfill")}
+    words["evaluate"] = ("--label", "class", "--methods", "nan-forest", "--folds", "2")
+    done = run(command, stars, *words[command], "--json")
+    assert said(done)["guessed"] == [
+        "features (3): a, b, c",
+        "left out: identifiers: name; positions: gaia_ra, gaia_dec; probability or score of "
+        "another classifier: P_QSO, class_code",
+    ]
+    columns = json.loads(done.stdout)["columns"]
+    assert columns["gaia_ra"]["role"] == "position"
+    assert [name for name, each in columns.items() if each["role"] == "feature"] == ["a", "b", "c"]
+    if command == "train":
+        assert load_model(tmp_path / "m.skyfill").names == ("a", "b", "c")
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate"])
@@ -263,10 +266,10 @@ def test_columns_that_give_the_class_away_are_refused_together(stars, tmp_path, 
     )
     words = (command, stars, "--label", "class", *out, option)
     text = " ".join(run(*words, "a,gaia_ra,name,gaia_dec", code=2).stderr.split())
-    assert "'gaia_ra' has the role position; column 'name' has the role identifier" in text
+    assert "gaia_ra (position), name (identifier), gaia_dec (position); leave out" in text
     assert "--force gaia_ra,name,gaia_dec" in text
     text = " ".join(run(*words, "a,P_QSO,class_code", code=2).stderr.split())
-    assert "'P_QSO' looks like a probability or a class of another classifier" in text
+    assert "P_QSO (probability or score of another classifier)" in text
     assert "--force P_QSO,class_code" in text
     assert "no column 'x'; the columns are" in run(*words, "a,x,y", code=2).stderr
     assert "no column 'y'" in run(*words, "a,x,y", code=2).stderr
@@ -503,7 +506,9 @@ def test_errors_beside_features_are_listed_and_used_if_declared(tmp_path):
     write_table(Table.from_columns(columns), tmp_path / "t.parquet")
     words = ("train", tmp_path / "t.parquet", "--features", "G,J", *QUICK, "--json")
     done = run(*words, "-o", tmp_path / "m.skyfill")
-    assert said(done)["guessed"] == ["e_J: error of J, not used (--role e_J=error:J uses it)"]
+    assert said(done)["guessed"] == [
+        "errors and limits that are not used: e_J of J (--role e_J=error:J uses it)"
+    ]
     assert json.loads(done.stdout)["cells"] is None
     done = run(*words, "--role", "e_J=error:J", "-o", tmp_path / "m.skyfill")
     assert said(done)["guessed"] == []
@@ -552,7 +557,7 @@ def test_json_of_each_command_lists_what_was_said_of_the_input(shelf, monkeypatc
     found = said(run(*COMMANDS[command].split(), "--json"))
     assert list(found) == ["guessed", "declared", "converted", "warned"]
     guesses = {
-        "inspect": "ra: position",
+        "inspect": "features (3): a, b, c",
         "match": "t: position ra, dec (no unit: degrees)",
         "features": "time: mjd (days)",
         "candidates": "t: compared by name",
@@ -682,11 +687,17 @@ def test_errors_that_are_none_are_warned_about(tmp_path):
 
 def test_a_column_that_is_nearly_the_class_is_warned_about(tmp_path):
     columns = colors()
-    columns["code"] = np.where(columns["kind"] == "red", 1.0, 2.0)
+    columns["grade"] = np.where(columns["kind"] == "red", 1.0, 2.0)
     write_table(Table.from_columns(columns), tmp_path / "t.csv")
     words = ("--label", "kind", "--method", "forest", "--trees", "5", *QUICK, "--json")
     words = (*words, "-o", tmp_path / "m.skyfill")
-    done = run("train", tmp_path / "t.csv", "--features", "G,J,K,code", *words)
+    done = run("train", tmp_path / "t.csv", "--features", "G,J,K,grade", *words)
     (warning,) = said(done)["warned"]
-    assert warning.startswith("code: tells the classes of kind apart all by itself")
+    assert warning.startswith("classes that a column gives away nearly alone: grade (all)")
     assert said(run("train", tmp_path / "t.csv", "--features", "G,J,K", *words))["warned"] == []
+    # Where nothing is asked for, it is left out.
+    done = run("train", tmp_path / "t.csv", *words)
+    assert (said(done)["warned"], said(done)["guessed"]) == (
+        [],
+        ["features (3): G, J, K", "left out: the class again: grade"],
+    )

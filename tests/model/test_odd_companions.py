@@ -5,7 +5,6 @@ import pytest
 
 from skyfill.catalog import ColumnInfo, Role, Table
 from skyfill.model import Feature
-from skyfill.model.leaks import find_leaks
 from skyfill.model.odd_companions import find_odd_errors, find_odd_limits
 from tests.datasets.conftest import load_or_skip
 
@@ -68,34 +67,3 @@ def test_real_errors_are_not_odd():
     table = load_or_skip("chandra")
     features = [Feature(name, table.info(name).unit) for name in table.names_with(Role.FEATURE)]
     assert find_odd_errors(features, table) == []
-
-
-CODES = RNG.integers(0, 3, 300)
-KINDS = np.array(["a", "b", "c"])[CODES]
-
-
-@pytest.mark.parametrize(
-    ("values", "is_leak"),
-    [
-        (CODES * 1.0, True),
-        (-5.0 * CODES + RNG.normal(0, 0.1, 300), True),
-        (np.where(np.arange(300) < 100, np.nan, CODES), True),
-        (np.where(np.arange(300) < 2, 1 - CODES, CODES), True),
-        (CODES + RNG.normal(0, 0.4, 300), False),
-        (RNG.normal(size=300), False),
-        ((CODES > 0) * 1.0, False),
-        (np.full(300, 3.0), False),
-        (np.full(300, np.nan), False),
-    ],
-    ids=["code", "noisy code", "gaps", "two wrong", "strong", "noise", "flag", "constant", "empty"],
-)
-def test_a_feature_that_is_nearly_the_class_is_found_and_a_strong_one_is_not(values, is_leak):
-    table = Table.from_columns({"x": values, "kind": KINDS})
-    assert find_leaks(table, ["x"], "kind") == ["x"] * is_leak
-
-
-def test_rare_classes_and_objects_without_a_class_do_not_make_a_leak():
-    few = np.where(np.arange(300) < 15, "rare", "common")
-    assert find_leaks(Table.from_columns({"x": np.arange(300.0), "kind": few}), ["x"], "kind") == []
-    none = [None if i % 2 else kind for i, kind in enumerate(KINDS)]
-    assert find_leaks(Table.from_columns({"x": CODES * 1.0, "kind": none}), ["x"], "kind") == ["x"]

@@ -4,7 +4,7 @@ from skyfill.catalog.column_info import ColumnInfo, Reason, Role
 from skyfill.catalog.format_contract import Scan
 from skyfill.catalog.inspection import Inspection, inspect_file
 from skyfill.catalog.provenance import Provenance
-from skyfill.catalog.roles import guess_roles, with_guessed_roles
+from skyfill.catalog.roles import Verdict, judge, with_guessed_roles
 from skyfill.catalog.schema import Schema, read_schema
 from skyfill.catalog.sentinels import declare, find_suspects
 from skyfill.catalog.table import Table
@@ -26,9 +26,10 @@ __all__ = [
     "Scan",
     "Schema",
     "Table",
+    "Verdict",
     "declare",
     "find_suspects",
-    "guess_roles",
+    "judge",
     "in_unit",
     "inspect_file",
     "numbers_in",

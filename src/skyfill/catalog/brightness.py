@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -13,8 +12,8 @@ from skyfill.catalog.column_info import FLUXES, ColumnInfo
 
 # Quantile of the brightness of all sources, counted to the faint side, that is proposed as a depth.
 EDGE = 0.98
-# Values that are kept of a column, and fewer than these say nothing about an edge.
-MOST_VALUES, LEAST_VALUES = 1 << 17, 50
+# Fewer values say nothing about an edge.
+LEAST_VALUES = 50
 _MAGNITUDE = re.compile(r"(.*_)?\w*mag(_\w+)?", re.IGNORECASE)
 _FLUX = re.compile(r"(.*_)?(\w*flux|fluence|lum|luminosity|counts?)(_\w+)?|[SF]_?\d[\d.]*\w*")
 _FLUX_UNIT = re.compile(r"(.*[^A-Za-z])?([a-zA-Zμµ]?Jy|[eE]rg|ct|count|photon|maggy|nanomaggy)\b")
@@ -46,24 +45,6 @@ def brightness_of(name: str, info: ColumnInfo) -> Brightness | None:
     if _MAGNITUDE.fullmatch(name):
         return Brightness.MAGNITUDE
     return Brightness.FLUX if _FLUX.fullmatch(name) else None
-
-
-@dataclass
-class ValueSample:
-    """Values of a column at even distances, at most `MOST_VALUES` of any number."""
-
-    values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    step: int = 1
-    n_seen: int = 0
-
-    def add(self, values: NDArray[np.float64]) -> None:
-        """Add values in the order of the table; NaN is none."""
-        seen = values[np.isfinite(values)]
-        first = -self.n_seen % self.step
-        self.values = np.concatenate([self.values, seen[first :: self.step]])
-        self.n_seen += len(seen)
-        while len(self.values) > MOST_VALUES:
-            self.values, self.step = self.values[::2], 2 * self.step
 
 
 def find_edge(values: NDArray[np.float64], kind: Brightness) -> float | None:

@@ -13,7 +13,7 @@ from skyfill.catalog.brightness import Brightness, brightness_of, find_edge
 from skyfill.catalog.column_info import ColumnInfo
 from skyfill.catalog.column_summary import ColumnSummary
 from skyfill.catalog.limit_rules import DEPTH, LIMITS
-from skyfill.catalog.roles import Guess
+from skyfill.catalog.roles import Verdict
 from skyfill.catalog.schema import fact_line, sentinel_line
 from skyfill.catalog.sentinels import Sentinel, Suspect, is_limit
 
@@ -32,8 +32,8 @@ class ColumnReport:
         Of the column; `kind` is its Arrow type.
     info : ColumnInfo
         From the file or the schema.
-    guess : Guess, optional
-        The role that it seems to have, if none is set.
+    verdict : Verdict
+        What it is, and whether it is a feature.
     summary : ColumnSummary
         Its values.
     suspects : tuple of Suspect
@@ -50,7 +50,7 @@ class ColumnReport:
     name: str
     kind: str
     info: ColumnInfo
-    guess: Guess | None
+    verdict: Verdict
     summary: ColumnSummary
     suspects: tuple[Suspect, ...]
     n_without_error: int = 0
@@ -139,11 +139,11 @@ class ColumnReport:
         """Return the report for JSON."""
         known: dict[str, Any] = {"name": self.name, "type": self.kind}
         known |= self.info.to_metadata()
-        if self.guess:
-            known["guessed_role"] = str(self.guess.role)
-            known["guessed_of"] = self.guess.of
-            known["guessed_from"] = self.guess.why
         return known | {
+            "guessed_role": str(self.verdict.role),
+            "guessed_of": self.verdict.of,
+            "guessed_from": " ".join(filter(None, (self.verdict.why, self.verdict.example))),
+            "gives_away": list(self.verdict.tells),
             "missing": self.summary.n_null,
             "range": self.range and [_for_json(end) for end in self.range],
             "suspects": [{**vars(s), "value": _for_json(s.value)} for s in self.suspects],

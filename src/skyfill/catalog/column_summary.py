@@ -16,7 +16,7 @@ from skyfill.catalog.usual_values import find_usual
 # Distinct values kept at each end of a column: enough to see which ones are isolated.
 _ENDS = 12
 _MOST_WORDS = 1000
-_NULL_WORDS = {"", "-", "--", "---", "...", "?", "nan", "null", "none", "n/a", "na", "unknown"}
+NULL_TEXTS = {"", "-", "--", "---", "...", "?", "nan", "null", "none", "n/a", "na", "unknown"}
 _NINES = re.compile(r"[+-]?9+(\.9*0*)?")
 
 
@@ -115,7 +115,7 @@ def reads_as_null(word: str) -> bool:
     >>> reads_as_null("N/A"), reads_as_null("-99"), reads_as_null("Cepheid")
     (True, True, False)
     """
-    return word.strip().lower() in _NULL_WORDS or bool(_NINES.fullmatch(word.strip()))
+    return word.strip().lower() in NULL_TEXTS or bool(_NINES.fullmatch(word.strip()))
 
 
 def _most_common(words: Counter[str]) -> Counter[str]:

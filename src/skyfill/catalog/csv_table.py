@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -42,10 +43,13 @@ def scan(
     """Open a CSV or ECSV file; `rules` say which columns of a plain file are text."""
     with open_bytes(path) as stream:
         header = read_header(stream, *(rules or Schema()).layout)
-    fields = header.fields or _inferred(path, header, rules or Schema())
+    fields = header.fields
+    if not fields:
+        fields, decimal_point = _inferred(path, header, rules or Schema())
+        header = replace(header, decimal_point=decimal_point)
     kept = [fields[header.names.index(name)] for name in chosen(header.names, columns)]
     schema = pa.schema(kept, metadata=header.schema_metadata)
-    return Scan(schema, _batches(path, header, schema, batch_rows))
+    return Scan(schema, _batches(path, header, schema, batch_rows), header.notes)
 
 
 @contextmanager
@@ -80,11 +84,28 @@ def _check_storable(column: pa.Field) -> None:
         )
 
 
-def _inferred(path: Path, header: TextHeader, rules: Schema) -> tuple[pa.Field, ...]:
+def _inferred(path: Path, header: TextHeader, rules: Schema) -> tuple[tuple[pa.Field, ...], str]:
+    """Find the types of the columns, and whether numbers have decimal points or commas."""
     words = [pa.field(name, pa.string()) for name in header.names]
-    with closing(_rows(path, header, pv.ConvertOptions(column_types=words))) as rows:
-        types = infer_types(rows, [allowed_kinds(name, rules) for name in header.names])
-    return tuple(pa.field(name, kind) for name, kind in zip(header.names, types, strict=True))
+    kinds = [allowed_kinds(name, rules) for name in header.names]
+    convert, found = pv.ConvertOptions(column_types=words), {}
+    for point in "." if header.delimiter == "," else ".,":
+        with closing(_rows(path, header, convert)) as rows:
+            found[point] = infer_types(map(_with_points, rows) if point == "," else rows, kinds)
+        if pa.string() not in found["."]:
+            break
+    point = max(found, key=lambda point: found[point].count(pa.float64()))
+    pairs = zip(header.names, found[point], strict=True)
+    return tuple(pa.field(name, kind) for name, kind in pairs), point
+
+
+def _with_points(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Turn decimal commas into points; what has a point already is no number any more."""
+    columns = [
+        pc.replace_substring(pc.replace_substring(cells, ".", ".."), ",", ".")
+        for cells in rows.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
 
 
 def _batches(
@@ -99,6 +120,7 @@ def _batches(
 def _conversion(header: TextHeader, schema: pa.Schema) -> pv.ConvertOptions:
     return pv.ConvertOptions(
         column_types=schema,
+        decimal_point=header.decimal_point,
         include_columns=schema.names,
         null_values=[""] if header.is_exact else list(NULL_WORDS),
         strings_can_be_null=header.is_exact,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from skyfill.catalog.arrays import is_number
 from skyfill.catalog.column_info import ColumnInfo, described
 from skyfill.catalog.file_io import read_line
-from skyfill.catalog.table import schema_meta, with_facts
+from skyfill.catalog.table import schema_meta, shortened, with_facts
 from skyfill.errors import CatalogError
 from skyfill.limits import check_limit, limit
 
@@ -34,7 +34,7 @@ _TYPES = {
 
 
 class HeaderWarning(UserWarning):
-    """The line of names of a text table looks like a row."""
+    """A text table is read otherwise than most: names that are numbers or lost, decimal commas."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,10 @@ class TextHeader:
         Facts about the table.
     is_exact : bool
         Whether skyfill wrote it: a quoted empty string is then a string, not a gap.
+    decimal_point : str
+        One character.
+    unnamed : tuple of str
+        Names given to columns that have none.
     """
 
     names: tuple[str, ...]
@@ -63,6 +67,16 @@ class TextHeader:
     fields: tuple[pa.Field, ...] = ()
     meta: dict[str, str] = field(default_factory=dict)
     is_exact: bool = False
+    decimal_point: str = "."
+    unnamed: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is unusual about it."""
+        comma = "numbers have decimal commas" if self.decimal_point != "." else ""
+        listed = shortened(self.unnamed, 150)
+        names = f"columns without a name are called {listed}" if self.unnamed else ""
+        return tuple(filter(None, (comma, names)))
 
     @property
     def schema_metadata(self) -> dict[Any, Any] | None:
@@ -174,8 +188,9 @@ def _plain_header(
     _check_columns(len(names))
     if not names:
         raise CatalogError("no line with column names; is it a table?")
-    names = [name or f"column_{i}" for i, name in enumerate(names, start=1)]
-    return TextHeader(tuple(names), n_lines, delimiter)
+    unnamed = [f"col{i}" for i, name in enumerate(names, start=1) if not name]
+    names = [name or f"col{i}" for i, name in enumerate(names, start=1)]
+    return TextHeader(tuple(names), n_lines, delimiter, unnamed=tuple(unnamed))
 
 
 def _check_columns(n_columns: int) -> None:

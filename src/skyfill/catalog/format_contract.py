@@ -27,10 +27,13 @@ class Scan:
         With the metadata of `ColumnInfo` and of the table.
     batches : generator of pyarrow.RecordBatch
         To be read once.
+    notes : tuple of str
+        What is unusual about the file, which is read all the same.
     """
 
     schema: pa.Schema
     batches: Generator[pa.RecordBatch]
+    notes: tuple[str, ...] = ()
 
     def close(self) -> None:
         """Close the file, whether or not all batches have been read."""
@@ -62,7 +65,7 @@ def plain_scan(path: Path, kind: str, scan: Scan) -> Scan:
     check_limit("columns", n_columns, f"the table has {n_columns} columns", CatalogError)
     refuse_repeated_names(scan.schema.names)
     schema = normalized_schema(scan.schema)
-    return Scan(schema, _plain_batches(path, kind, scan.batches, schema))
+    return Scan(schema, _plain_batches(path, kind, scan.batches, schema), scan.notes)
 
 
 def chosen(names: Sequence[str], columns: Sequence[str] | None) -> list[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog.arrays import NUMBER_PATTERN
 from skyfill.catalog.column_info import ColumnInfo, Reason, Role
-from skyfill.catalog.roles import guess_roles
+from skyfill.catalog.roles import with_guessed_roles
 from skyfill.catalog.table import Table
 from skyfill.errors import CatalogError
 
@@ -135,13 +135,10 @@ def _negative(table: Table, name: str) -> tuple[Table, Found]:
 
 
 def _without_error(table: Table, name: str) -> tuple[Table, Found]:
-    stated = [n for n in table.names_with(Role.ERROR) if table.info(n).of == name]
-    guessed = [
-        n
-        for n, g in guess_roles(table.arrow.schema).items()
-        if (g.role, g.of) == (Role.ERROR, name)
-    ]
-    beside = next(iter([*stated, *guessed]), None)
+    # A column that is declared to hold them comes before one that is named so.
+    known = (table, with_guessed_roles(table))
+    found = (n for each in known for n in each.names_with(Role.ERROR) if each.info(n).of == name)
+    beside = next(found, None)
     if beside is None:
         raise CatalogError(
             f'column {name!r}: limits = "no error", but no column holds its errors; give one the '

@@ -1,6 +1,7 @@
 """Read and write tables of any format, recognized by content or by extension."""
 
 import itertools
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from skyfill.catalog.arrays import normalized
 from skyfill.catalog.column_info import Role
-from skyfill.catalog.ecsv_header import ECSV_MAGIC, warn_of_numbers
+from skyfill.catalog.ecsv_header import ECSV_MAGIC, HeaderWarning, warn_of_numbers
 from skyfill.catalog.file_io import first_bytes, open_atomic, reading
 from skyfill.catalog.format_contract import BatchWriter, Scan, plain_scan
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
@@ -145,6 +146,8 @@ def open_scan(
     more = [rules] if rules and kind in _UNTYPED else []
     with reading(path, module.KIND):
         found = plain_scan(path, module.KIND, module.scan(path, columns, batch_rows, *more))
+    for text in found.notes:
+        warnings.warn(f"{path}: {text}", HeaderWarning, stacklevel=2)
     if kind in _UNTYPED and not first_bytes(path).startswith(ECSV_MAGIC):
         warn_of_numbers(path, found.schema.names)
     return found

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.catalog import Role, Table, with_guessed_roles
-from skyfill.catalog.roles import is_probability_name
-from skyfill.catalog.table import nearest
+from skyfill.catalog import Role, Table, judge
+from skyfill.catalog.roles import LEAKS
+from skyfill.catalog.table import nearest, shortened
 from skyfill.errors import CatalogError, DataError
 
 Codes = NDArray[np.intp]
@@ -134,12 +134,20 @@ def merged(texts: Iterable[str | None], names: Mapping[str, str]) -> list[str | 
     return [None if text is None else names.get(text, text) for text in known]
 
 
-def check_class_count(n_classes: int, label: str) -> None:
-    """Refuse a column that names objects rather than classes."""
-    if n_classes > MOST_CLASSES:
+def check_classes(counts: Mapping[str, int], n_all: int, label: str) -> None:
+    """Refuse a column that names objects rather than classes, or only one class.
+
+    `counts` are those of the classes to be learned, `n_all` the number of all in the column.
+    """
+    if len(counts) > MOST_CLASSES or (not counts and n_all > 1):
         raise DataError(
-            f"column {label!r} has {n_classes} different values, more than {MOST_CLASSES} classes: "
-            "is it the label? Name another column, or drop rare classes (--min-class N)"
+            f"column {label!r} has {n_all} different values, {MOST_CLASSES} classes of two objects "
+            "at most: is it an identifier? Name another column, or drop rare classes (--min-class)"
+        )
+    if len(counts) < 2:
+        what = f"all labels are of one class, {next(iter(counts))}" if counts else "no label"
+        raise DataError(
+            f"column {label!r}: {what}; a classifier needs two classes of two objects or more"
         )
 
 
@@ -190,8 +198,13 @@ def deal_folds(
     return fold
 
 
-def check_features(table: Table, names: Sequence[str], force: Sequence[str] = ()) -> None:
+def check_features(
+    table: Table, names: Sequence[str], force: Sequence[str] = (), label: str | None = None
+) -> None:
     """Refuse identifiers, positions, labels and reasons, unless `force` names them.
+
+    Where a class is to be learned, roles are guessed where none is set, and whatever may give the
+    class away is refused as well: dates, results of other classifiers, truths of simulations.
 
     Examples
     --------
@@ -199,36 +212,19 @@ def check_features(table: Table, names: Sequence[str], force: Sequence[str] = ()
     >>> check_features(table, ["ra"], force=["ra"])
     >>> check_features(table, ["ra"])
     Traceback (most recent call last):
-    skyfill.errors.CatalogError: column 'ra' has the role position: it must not be learned; ...
+    skyfill.errors.CatalogError: must not be learned: ra (position); leave out, set the role ...
+
     """
-    roles = {name: table.info(name).role for name in names if name not in force}
-    _refuse({n: f"has the role {role}" for n, role in roles.items() if role in NO_FEATURES})
-
-
-def _refuse(why: Mapping[str, str]) -> None:
-    """Name all columns that must not be learned, and the reasons."""
+    if label is None:
+        why = {name: str(table.info(name).role) for name in names if name not in force}
+        why = {name: role for name, role in why.items() if role in NO_FEATURES}
+    else:
+        found = judge(Table(table.arrow.schema.empty_table()), label)
+        why = {name: found[name].kind for name in names if name not in force
+               and (found[name].role in NO_FEATURES or found[name].why in LEAKS)}  # fmt: skip
     if why:
-        listed = "; ".join(f"column {name!r} {reason}" for name, reason in why.items())
-        it, them, role = ("it", "it", "its role") if len(why) == 1 else ("they", "them", "roles")
+        listed = shortened([f"{name} ({kind})" for name, kind in why.items()], 90)
         raise CatalogError(
-            f"{listed}: {it} must not be learned; leave {them} out of the features, set {role} to "
-            f"feature, or force {them} (--force {','.join(why)})"
+            f"must not be learned: {listed}; leave out, set the role to feature, or take all the "
+            f"same (--force {shortened(why, 30, ',')})"
         )
-
-
-def check_class_features(
-    table: Table, names: Sequence[str], label: str, force: Sequence[str] = ()
-) -> None:
-    """Refuse columns that give the class away: more strictly than for filling gaps.
-
-    Roles are guessed where none is set. Where the table says which columns are features, all
-    others are refused as well: people may have set them after looking at the object.
-    """
-    own = table.names_with(Role.FEATURE)
-    check_features(with_guessed_roles(table).with_info(label, role=Role.LABEL), names, force)
-    asked = [name for name in names if name not in (*own, *force)]
-    looks = "looks like a probability or a class of another classifier"
-    _refuse({name: looks for name in asked if is_probability_name(name)})
-    if own:
-        but = "has the role {}, but the table names its features"
-        _refuse({name: but.format(table.info(name).role) for name in asked})

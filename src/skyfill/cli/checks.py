@@ -112,19 +112,7 @@ def check_training(table: Table, names: Sequence[str], rules: Schema) -> Table:
     warn_of_suspects(find_undeclared(table, names, rules))
     warn_of_flags(table, names, rules)
     warn_of_companions(describe_features(table, names), table)
-    _mention_companions(table, names)
     return table
-
-
-def check_leaks(table: Table, names: Sequence[str], label: str) -> None:
-    """Warn of features that alone give the class away."""
-    from skyfill.model.leaks import find_leaks
-
-    for name in find_leaks(table, names, label):
-        warn(
-            f"{name}: tells the classes of {label} apart all by itself, with hardly an exception; "
-            "was it made from the class, or set by who set it? Then leave it out of --features"
-        )
 
 
 def check_repeats(table: Table, names: Sequence[str], column: str | None) -> Groups:
@@ -221,16 +209,6 @@ def _mention_units(model: Model, table: Table) -> None:
             mention(CONVERTED, f"{feature.name}: {own} to {feature.unit}, the unit of the model")
         elif feature.unit and not own:
             mention(GUESSED, f"{feature.name}: in {feature.unit}, the unit of the model")
-
-
-def _mention_companions(table: Table, names: Sequence[str]) -> None:
-    """List columns that seem to hold errors and limits of features, and are not used as such."""
-    from skyfill.catalog import Role, guess_roles
-
-    for name, guess in guess_roles(table.arrow.schema).items():
-        if guess.role in (Role.ERROR, Role.LIMIT) and guess.of in names and name not in names:
-            how = f"{name}={guess.role}:{guess.of}"
-            mention(GUESSED, f"{name}: {guess.role} of {guess.of}, not used (--role {how} uses it)")
 
 
 def fact_words(facts: Mapping[str, Any]) -> str:

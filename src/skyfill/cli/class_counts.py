@@ -21,13 +21,14 @@ def count_classes(path: Path, label: str, rules: Schema) -> dict[str, Any]:
     from skyfill.catalog.table import nearest
     from skyfill.classify.training_set import label_texts
 
-    scan = open_scan(path, rules=rules)
-    names, counts = rules.apply(Table(scan.schema.empty_table())).names, Counter[str | None]()
-    if label not in names:
-        raise CatalogError(f"--label: no column {label!r}; {nearest(label, names)}")
-    for batch in scan.batches:
-        part = rules.apply(Table(pa.Table.from_batches([batch])))
-        counts.update(label_texts(part.column(label).to_pylist()))
+    counts = Counter[str | None]()
+    with open_scan(path, rules=rules) as scan:
+        names = rules.apply(Table(scan.schema.empty_table())).names
+        if label not in names:
+            raise CatalogError(f"--label: no column {label!r}; {nearest(label, names)}")
+        for batch in scan.batches:
+            part = rules.apply(Table(pa.Table.from_batches([batch])))
+            counts.update(label_texts(part.column(label).to_pylist()))
     unlabelled = counts.pop(None, 0)
     order = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
     return {"classes": dict(order), "unlabelled": unlabelled}

@@ -118,7 +118,6 @@ def command(**options: Any) -> None:
     including how to fill gaps, is learned inside the fold. Intervals are paired, over objects.
     """
     from skyfill.catalog import read_table
-    from skyfill.classify.training_set import check_class_features
     from skyfill.model import before_filling
 
     rules = shared.rules_of(options)
@@ -126,12 +125,11 @@ def command(**options: Any) -> None:
     mention_rules(rules, table.names)
     if not len(table):
         raise CatalogError(f"{options['catalog']}: has no rows, so there is nothing to compare")
-    names = choose_features(table, options, "columns")
     if options["label"]:
-        force = shared.words_of(options["force"])
-        check_class_features(table, names, options["label"], force)
-        table = with_labels(table, options, least=2)
-    elif len(names) < 2:
+        table = with_labels(table, options)
+    names, judged = choose_features(table, options, "columns")
+    options["judged"] = judged
+    if not options["label"] and len(names) < 2:
         raise CatalogError("one feature cannot be filled from others; name two with --columns")
     raw, table = table, check_training(table, names, rules)
     groups = check_repeats(table, names, options["group"])
@@ -272,7 +270,7 @@ def _write(
 ) -> None:
     """Print the comparison as JSON or as tables, and draw the figure if there is one to draw."""
     if options["as_json"]:
-        write_json(facts)
+        write_json({**facts, "columns": options["judged"]})
     else:
         echo("\n\n".join(tables))
     if options["figure"]:

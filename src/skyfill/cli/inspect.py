@@ -1,5 +1,7 @@
 """`skyfill inspect`: the columns of a table, and values that may be sentinels."""
 
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +10,16 @@ import click
 from skyfill.cli import options as shared
 from skyfill.cli.checks import mention_rules
 from skyfill.cli.class_counts import class_table, count_classes
-from skyfill.cli.terminal import GUESSED, echo, note, said_of_input, stages, write_json
+from skyfill.cli.model_lines import show_model
+from skyfill.cli.terminal import echo, note, stages, warn, write_json
+from skyfill.cli.training_columns import judged, mention_columns
+from skyfill.errors import DataError
 
 if TYPE_CHECKING:
     from skyfill.catalog.column_report import ColumnReport
     from skyfill.catalog.inspection import Inspection
+
+MODEL = ".skyfill"
 
 
 @click.command(
@@ -20,6 +27,8 @@ if TYPE_CHECKING:
     epilog=shared.examples(
         "skyfill inspect field/ubvi.csv",
         "skyfill inspect field/ubvi.csv --sentinel U=99.999 --json",
+        "skyfill inspect training/joined.parquet --label class_truth",
+        "skyfill inspect lmc.skyfill",
     ),
 )
 @click.argument("file", type=click.Path(path_type=Path))
@@ -41,33 +50,40 @@ if TYPE_CHECKING:
 )
 @shared.layout
 @shared.text()
+@click.option("--label", metavar="COLUMN", help="Column of the classes, as for train.")
 @shared.as_json("everything")
-def command(file: Path, schema: Path | None, as_json: bool, **given: Any) -> None:
+def command(
+    file: Path, schema: Path | None, label: str | None, as_json: bool, **given: Any
+) -> None:
     """List the columns of FILE: type, role, unit, gaps, range, suspicious values.
 
-    A role with a question mark is a guess. Nothing is converted. What is unmistakable is a gap for
+    A role with a question mark is a guess. What is listed as a feature is what train takes by
+    itself, with --label for its classes. Nothing is converted. What is unmistakable is a gap for
     all commands that learn; to declare the other suspicious values as gaps or limits, or the depth
     of a survey, copy the lines at the end into a file for --schema.
+
+    A model is described: its features, gaps, arcs and classes, and how it was made.
     """
     from skyfill.catalog import Schema, inspect_file, read_schema
 
+    if file.suffix == MODEL:
+        show_model(file, as_json=as_json)
+        return
     facts = {key: given[key] for key in ("roles", "units", "sentinels")}
     rules = read_schema(schema) if schema else Schema()
     rules += Schema.from_options(**facts, text=shared.words_of(given["text"]))
     rules += shared.layout_of(given)
     with stages(f"reading {file}"):
-        found = inspect_file(file, rules)
+        found = inspect_file(file, rules, partial(judged, label=label))
+        classes = count_classes(file, label, rules) if label else {}
     mention_rules(rules, [column.name for column in found.columns])
-    label = given["label"]
-    classes = count_classes(file, label, rules) if label else {}
-    if as_json:
-        # Those that only look at the table see them there, with a question mark.
-        said_of_input()[GUESSED] += [f"{c.name}: {_role(c)[:-1]}" for c in found.columns if c.guess]
-        write_json(found.to_dict() | classes)
-    else:
+    if not as_json:
         _show(found)
         if label:
             echo("\n" + class_table(label, classes))
+    _mention_training(found, label, classes)
+    if as_json:
+        write_json(found.to_dict() | classes)
     if given["figure"]:
         from skyfill.report.faint_edge_figure import draw_faint_edges
 
@@ -77,6 +93,23 @@ def command(file: Path, schema: Path | None, as_json: bool, **given: Any) -> Non
         f"{found.n_rows} rows, {len(found.columns)} columns, {n_suspects} suspicious values in "
         f"{file}"
     )
+
+
+def _mention_training(
+    found: "Inspection", label: str | None, classes: Mapping[str, Any]
+) -> None:
+    """Say what train would learn from, or why it would not."""
+    from skyfill.classify.training_set import check_classes
+
+    verdicts = {column.name: column.verdict for column in found.columns}
+    names = [name for name, verdict in verdicts.items() if verdict.is_feature]
+    mention_columns(verdicts, names, label)
+    try:
+        if label is not None:
+            counts = classes["classes"]
+            check_classes({name: n for name, n in counts.items() if n > 1}, len(counts), label)
+    except DataError as error:
+        warn(f"train would refuse this label: {error}")
 
 
 def _show(found: "Inspection") -> None:
@@ -125,9 +158,11 @@ def _cells(column: "ColumnReport") -> tuple[str, ...]:
 
 
 def _role(column: "ColumnReport") -> str:
-    mark, known = ("?", column.guess) if column.guess else ("", column.info)
-    of = f" of {known.of}" if known.of else ""
-    return "" if known.role == "other" else f"{known.role}{of}{mark}"
+    if column.info.role != "other":
+        role, of, mark = column.info.role, column.info.of, ""
+    else:
+        role, of, mark = column.verdict.role, column.verdict.of, "?"
+    return "" if role == "other" else f"{role}{f' of {of}' if of else ''}{mark}"
 
 
 def _range(column: "ColumnReport") -> str:

@@ -186,7 +186,7 @@ def seed(help_text: str = "Seed for all random numbers.") -> Option[Any]:
 
 def feature_option(*names: str) -> Option[Any]:
     """Choose columns: --features, and other names of it."""
-    text = "Columns to use.  [default: those with the role feature]"
+    text = "Columns to use.  [default: all features that inspect lists]"
     return click.option("--features", *names, metavar="COLUMN,...", help=text)
 
 
@@ -198,7 +198,7 @@ def surveys(flag: str, help_text: str) -> Option[Any]:
 
 def force(kinds: str) -> Option[Any]:
     """Take features that are refused otherwise: --force."""
-    text = f"Features to take although they are identifiers, positions or {kinds}."
+    text = f"Features to take although they are identifiers, positions, dates or {kinds}."
     return click.option("--force", metavar="COLUMN,...", default="", help=text)
 
 

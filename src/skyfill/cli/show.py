@@ -1,21 +1,11 @@
-"""`skyfill show`: the contents of a model file."""
+"""`skyfill show`: the contents of a model file, as `skyfill inspect` prints them."""
 
-from __future__ import annotations
-
-import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import fact_words
-from skyfill.cli.terminal import beyond_line, cells_line, echo, logarithms_line, write_json
-from skyfill.errors import ModelError
-from skyfill.model_archive import read_description
-
-MOST_ARCS = 30
+from skyfill.cli.model_lines import show_model
 
 
 @click.command("show", epilog=shared.examples("skyfill show lmc.skyfill"))
@@ -23,111 +13,4 @@ MOST_ARCS = 30
 @shared.as_json("everything, including all arcs,")
 def command(model: Path, as_json: bool) -> None:
     """Print the features, gaps, arcs and classes of MODEL, and how it was made."""
-    facts = _description(model)
-    if as_json:
-        write_json(facts)
-        return
-    try:
-        lines = list(_lines(facts))
-    except (LookupError, TypeError, ValueError) as error:
-        raise ModelError(f"{model}: the model is damaged ({error!r} in its description)") from None
-    for line in lines:
-        echo(line)
-
-
-def _description(path: Path) -> dict[str, Any]:
-    """Read the description in the file, which takes no compiler; else make one of the model."""
-    if (found := read_description(path)) is not None:
-        return found
-    from skyfill.model import describe_model, load_model
-
-    return describe_model(load_model(path))
-
-
-def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
-    counts = ", ".join(map(str, facts["components"]))
-    yield f"model {facts['identifier']}"
-    kind = f"{len(facts['components'])} fits of {counts} components"
-    kind = "one Gaussian network" if facts["one_network"] else kind
-    yield f"network: {kind}; gaps {facts['gaps']}"
-    if facts["cells"]:
-        yield cells_line(facts["cells"])
-    if (beyond := facts.get("beyond")) and beyond["shares"]:
-        yield beyond_line(beyond)
-    if facts.get("logarithmic"):
-        yield logarithms_line(facts["logarithmic"])
-    if facts.get("refined"):
-        yield "refined by forests: " + ", ".join(
-            dict.fromkeys(each["name"] for each in facts["refined"])
-        )
-    yield from _feature_lines(facts["features"])
-    yield from _limit_lines(facts["features"])
-    yield from _class_lines(facts["classes"])
-    yield from _arc_lines(facts)
-    if facts["declared"]:
-        yield "\ndeclared in training"
-        yield from (f"  {name}: {fact_words(each)}" for name, each in facts["declared"].items())
-    if facts.get("found"):
-        yield "\nfound in training to mean gaps"
-        for name, values in facts["found"].items():
-            yield f"  {name}: {', '.join(f'{value:.15g}' for value in values)}"
-    yield "\nmade by"
-    for key, value in facts["provenance"].items():
-        yield f"  {key}: {value if isinstance(value, str) else json.dumps(value)}"
-
-
-def _feature_lines(features: list[dict[str, Any]]) -> Iterator[str]:
-    yield f"\n{len(features)} features"
-    width = max(len(each["name"]) for each in features)
-    for each in features:
-        seen = "{mean:.6g} ± {sd:.4g}".format(**each) if each["range"] is None else ""
-        seen = seen or "{:.6g} .. {:.6g}".format(*each["range"])
-        gaps = "" if each["gaps"] is None else f"{each['gaps']:.0%} gaps"
-        text = each["description"] or ""
-        line = f"  {each['name']:{width}}  {seen:24} {each['unit'] or '':8} {gaps:9} {text}"
-        yield line.rstrip()
-
-
-def _limit_lines(features: list[dict[str, Any]]) -> Iterator[str]:
-    """Say of each feature with limits which side they are on and how deep it reaches."""
-    found = {each["name"]: each["detection"] for each in features if "detection" in each}
-    found = {name: detection for name, detection in found.items() if detection["side"]}
-    if found:
-        yield "\nlimits"
-    width = max(map(len, found), default=0)
-    for name, each in found.items():
-        sign = ">" if each["side"] == "lower" else "<"
-        depth = "" if each["depth"] is None else f"{sign} {each['depth']:.6g} where none is stated"
-        soft = f", soft over {each['width']:.2g}" if each["width"] else ""
-        yield f"  {name:{width}}  {each['cells']['limited']} cells  {depth}{soft}".rstrip()
-
-
-def _class_lines(classes: Mapping[str, Any] | None) -> Iterator[str]:
-    if classes is None:
-        yield "\nno classes: the model was trained without --label and only fills gaps"
-        return
-    kinds = [tree["kind"] for tree in classes["trees"]]
-    words = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
-    calibration = classes["calibration"]
-    mixture = classes["mixture"]
-    if mixture is not None:
-        words += f"; mixture of {mixture['components']} components, weight {mixture['weight']:g}"
-    yield f"\n{len(classes['shares'])} classes (trees: {words}; calibration: {calibration})"
-    for each in classes["shares"]:
-        moved = abs(each["training"] - each["field"]) > 1e-6
-        field = f", {each['field']:.2%} of the field" if moved else ""
-        yield f"  {each['class']:10} {each['training']:.2%} of the training set{field}"
-
-
-def _arc_lines(facts: Mapping[str, Any]) -> Iterator[str]:
-    arcs, what = facts["arcs"], "of one network for all components"
-    if facts["one_network"]:
-        what = "change of the child per unit of the parent, in standard deviations"
-        if facts["arcs_resampled"]:
-            what = "fraction of bootstrap samples that link the two"
-    elif facts["arcs_learned"]:
-        what = "fraction of the mixture that has it"
-    shown = f", the strongest {MOST_ARCS}" if len(arcs) > MOST_ARCS else ""
-    yield f"\n{len(arcs)} arcs ({what}){shown}"
-    for arc in arcs[:MOST_ARCS]:
-        yield f"  {arc['parent']} -> {arc['child']}  {arc['strength']:.2f}"
+    show_model(model, as_json=as_json)

@@ -34,11 +34,17 @@ from skyfill.cli.train_network import (
 )
 from skyfill.cli.training_columns import choose_features, takes_classes, takes_tree, with_labels
 from skyfill.cli.work_progress import work_bar
+from skyfill.errors import CatalogError
 from skyfill.progress import watched
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.model import Model
+    from skyfill.scale import Source
+
+
+# Rows, and cells, at each place of a large catalogue that are looked at.
+SAMPLED_ROWS, SAMPLED_CELLS = 1 << 13, 1 << 22
 
 
 @click.command(
@@ -124,7 +130,6 @@ def command(context: click.Context, /, **options: Any) -> None:
     from skyfill.catalog import Provenance, read_table
     from skyfill.cli.train_large import Place, choose_place, learn_large
     from skyfill.model import before_filling
-    from skyfill.model.cells import columns_for
     from skyfill.model.description import describe_beyond, describe_logarithms, describe_refined
     from skyfill.scale import open_source
 
@@ -138,11 +143,13 @@ def command(context: click.Context, /, **options: Any) -> None:
     table = rules.apply(source.table()) if source else read_table(catalog, schema=rules)
     table = before_filling(table)
     mention_rules(rules, table.names)
-    names = choose_features(table, options, "features")
+    sample = before_filling(rules.apply(_sampled(source))) if source else table
+    if not len(sample):
+        raise CatalogError(f"{catalog}: has no rows, so there is nothing to learn from")
     if options["label"] and not source:
-        table = with_labels(table, options, least=1)
-    sample = rules.apply(source.sample(columns_for(source.table(), names))) if source else table
-    check_training(before_filling(sample), names, rules)
+        sample = table = with_labels(table, options)
+    names, judged = choose_features(sample, options, "features")
+    check_training(sample, names, rules)
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
     inputs = [*inputs, *field_files(options["field"])]
     made = json.loads(Provenance(shared.as_typed(context), inputs, seed=seed).to_json())
@@ -164,7 +171,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     facts["logarithmic"] = describe_logarithms(model)
     facts["refined"] = list(dict.fromkeys(each["name"] for each in describe_refined(model)))
     if options["as_json"]:
-        write_json({"model": model.identifier, **facts})
+        write_json({"model": model.identifier, **facts, "columns": judged})
     note(cells_line(facts["cells"]))
     if facts["logarithmic"]:
         note(logarithms_line(facts["logarithmic"]))
@@ -174,6 +181,12 @@ def command(context: click.Context, /, **options: Any) -> None:
         f"{facts['rows']} rows, {len(names)} features: {words} -> {options['output']} "
         f"(model {model.identifier})"
     )
+
+
+def _sampled(source: Source) -> Table:
+    """Read a few rows of a large catalogue with all columns: fewer if these are many."""
+    names = source.schema.names
+    return source.sample(names, rows=max(1, min(SAMPLED_ROWS, SAMPLED_CELLS // len(names))))
 
 
 def _stages(advance: Callable[[], None]) -> Callable[[str], None]:

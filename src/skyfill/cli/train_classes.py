@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.checks import check_leaks, check_repeats
+from skyfill.cli.checks import check_repeats
 from skyfill.cli.field_shares import facts_of as field_facts
 from skyfill.cli.field_shares import mention_shares, read_field
 from skyfill.cli.input_warnings import warn_of_odd_field
@@ -37,15 +37,12 @@ Learned = tuple["Model", dict[str, Any], str]
 
 def learn_classes(table: Table, names: Sequence[str], options: dict[str, Any]) -> Learned:
     """Learn features and classes from a table; return the model, facts and a summary."""
-    from skyfill.classify.training_set import check_class_features
     from skyfill.model import train_classifier
     from skyfill.model.declared import find_sentinels, without_sentinels
 
     force = shared.words_of(options["force"])
-    check_class_features(table, names, options["label"], force)
     plain = without_sentinels(table, find_sentinels(table, names, options["rules"]))
     check_repeats(plain, names, options["group"])
-    check_leaks(plain, names, options["label"])
     tree, path = _tree(table, options), options["field"]
     field = read_field(path, names, options["rules"]) if path else None
     how = {name: options[name] for name in ("limits", "errors", "rules")} | {"force": force}
@@ -85,9 +82,8 @@ def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Lea
     columns = [*columns_for(empty, model.names), *more]
     how = {"rules": options["rules"], "rng": options["seed"]}
     table = before_filling(labelled_rows(source, columns, label, **how))
-    table = cleaned(model, with_labels(table, options, least=1))
+    table = cleaned(model, with_labels(table, options))
     check_repeats(table, model.names, options["group"])
-    check_leaks(table, model.names, label)
     tree = _tree(table, options)
     model, fitted = add_classes(
         model,

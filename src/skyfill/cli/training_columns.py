@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from skyfill.catalog.table import shortened
 from skyfill.cli import options as shared
 from skyfill.cli.terminal import GUESSED, mention, note, warn
 from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
-    from skyfill.catalog import Table
+    from skyfill.catalog import Table, Verdict
 
-# Instead of names of features: all that look like features.
-AUTO = "auto"
+NOTHING = "no column is left to learn from"
+# Letters of a line, and lines, that list columns.
+LINE, MOST_LINES = 250, 6
+_PLURALS = {role: f"{role}s" for role in ("identifier", "position", "error", "limit", "label")}
+
+# A class of one object cannot be judged.
+LEAST = 2
 
 takes_classes = shared.stacked(
     click.option(
@@ -30,7 +36,7 @@ takes_classes = shared.stacked(
         "--min-class",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Rows of classes with fewer objects count as unlabelled.  [default: 1; 2 in evaluate]",
+        help=f"Rows of classes with fewer objects count as unlabelled.  [default: {LEAST}]",
     ),
 )
 
@@ -43,38 +49,139 @@ takes_tree = click.option(
 )
 
 
-def choose_features(table: Table, options: Mapping[str, Any], option: str) -> tuple[str, ...]:
-    """Give the features asked for, or of that role; guessed ones only if nothing can leak.
+def choose_features(
+    table: Table, options: Mapping[str, Any], option: str
+) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Give the features asked for, or all that `judge` finds; say what is taken and left out.
 
     Parameters
     ----------
     table : Table
+        Some rows, or all.
     options : mapping
         Of the command.
     option : {"features", "columns"}
         The name of the option for features.
+
+    Returns
+    -------
+    tuple of str
+        The features.
+    dict
+        What each column is, for JSON.
     """
-    from skyfill.catalog import Role, with_guessed_roles
+    from skyfill.catalog import Role
+    from skyfill.catalog.roles import EMPTY
+    from skyfill.classify.training_set import check_features
 
     label, asked = options["label"], shared.words_of(options[option])
-    _check_names(table, [*(asked if asked != (AUTO,) else ()), *([label] if label else [])])
-    is_auto = asked == (AUTO,) and AUTO not in table.names
-    known = () if is_auto else asked or table.names_with(Role.FEATURE)
-    guessed = () if known else with_guessed_roles(table).names_with(Role.FEATURE)
-    names = known or tuple(name for name in guessed if name != label)
-    if not names:
-        raise CatalogError(
-            f"no column looks like a feature; name them with --{option} COLUMN,..., or set roles "
-            "with --schema (see skyfill inspect)"
-        )
-    _check_numbers(table, names)
-    if known:
-        note(f"features: {', '.join(names)}")
+    _check_names(table, [*asked, *([label] if label else [])])
+    check_features(table, asked, shared.words_of(options["force"]), label)
+    _check_numbers(table, asked)
+    for name in asked:
+        table = table.with_info(name, role=Role.FEATURE)
+    verdicts = judged(table, label)
+    if asked:
+        names = tuple(name for name in asked if verdicts[name].why != EMPTY)
+        if empty := [name for name in asked if name not in names]:
+            rows = f"{len(table)} rows"
+            warn(f"{shortened(empty, 200)}: no value in {rows}; left out of the features")
     else:
-        mention(GUESSED, f"features: {', '.join(names)}")
-    if label and not known and not is_auto:
-        _confirm(names, option)
-    return _with_values(table, names)
+        names = tuple(name for name, found in verdicts.items() if found.is_feature)
+    if not names:
+        why = shortened([f"{name} ({each.kind})" for name, each in verdicts.items()], 120)
+        raise CatalogError(
+            f"{NOTHING}: {why}; name columns of numbers with --{option} "
+            "COLUMN,..., or set roles with --schema (see skyfill inspect)"
+        )
+    mention_columns(verdicts, names, label, is_asked=bool(asked))
+    return names, {name: describe_verdict(found) for name, found in verdicts.items()}
+
+
+def judged(table: Table, label: str | None) -> dict[str, Verdict]:
+    """Say what each column is, once what a model has written is taken away."""
+    from skyfill.catalog import judge
+    from skyfill.model import before_filling
+    from skyfill.model.results import result_columns
+
+    return judge(before_filling(table), label, results=result_columns(table))
+
+
+def describe_verdict(found: Verdict) -> dict[str, Any]:
+    """Return what a column is, for JSON."""
+    return {**asdict(found), "role": str(found.role)}
+
+
+def mention_columns(
+    verdicts: Mapping[str, Verdict],
+    names: Sequence[str],
+    label: str | None,
+    *,
+    is_asked: bool = False,
+) -> None:
+    """Say in a few lines what is learned from, and what is not, and why.
+
+    What the user left out is not listed again.
+    """
+    from skyfill.catalog.roles import AS_TEXT, COPY, WORDS
+
+    taken = {name: verdicts[name] for name in names}
+    is_declared = bool(names) and all(found.why == "declared" for found in taken.values())
+    beside = {n: v for n, v in verdicts.items() if v.of in taken and v.why != "declared"
+              and v.role in ("error", "limit") and n not in taken}  # fmt: skip
+    told = {n: v.tells or ("all",) for n, v in taken.items() if v.tells or v.why == COPY}
+    lines: list[tuple[Callable[[str], None], str]] = []
+    if texts := [name for name, found in taken.items() if found.why == AS_TEXT]:
+        lines.append((_guessed, f"numbers written as text: {shortened(texts, LINE)}"))
+    if beside:
+        name, found = next(iter(beside.items()))
+        listed = shortened([f"{name} of {found.of}" for name, found in beside.items()], 130)
+        how = f"--role {name}={found.role}:{found.of} uses it"
+        lines.append((_guessed, f"errors and limits that are not used: {listed} ({how})"))
+    words = [f"{n} ({v.example[:20]})" for n, v in verdicts.items() if v.why == WORDS]
+    if words and not is_asked:
+        text = f"left out, since not all of their cells are numbers: {shortened(words, 130)}; "
+        how = "declare such cells as gaps (columns.NAME.sentinels = [...]) or correct them"
+        lines.append((warn, text + how))
+    if told:
+        listed = shortened([f"{n} ({shortened(each, 30)})" for n, each in told.items()], 110)
+        text = (
+            f"classes that a column gives away nearly alone: {listed}; was it made from the class "
+        )
+        how = f"{label}, or set by who set it? Then name the other features with --features"
+        lines.append((warn, text + how))
+    if not is_asked:
+        rest = {n: v for n, v in verdicts.items() if n not in (*taken, *beside, label)
+                and not (v.why == "declared" and v.of) and v.why != WORDS}  # fmt: skip
+        left = [f"left out: {line}" for line in left_out(rest, MOST_LINES - 1 - len(lines))]
+        lines = [(_guessed, line) for line in left] + lines
+    announce: Callable[[str], None] = note if is_asked or is_declared else _guessed
+    announce(f"features ({len(names)}): {shortened(names, LINE)}" if names else NOTHING)
+    for say, line in lines:
+        say(line)
+
+
+def _guessed(text: str) -> None:
+    mention(GUESSED, text)
+
+
+def left_out(verdicts: Mapping[str, Verdict], most: int) -> list[str]:
+    """List columns by what they are, in at most so many lines."""
+    kinds: dict[str, list[str]] = {}
+    for name, found in verdicts.items():
+        kinds.setdefault(_PLURALS.get(found.kind, found.kind), []).append(name)
+    lines: list[str] = []
+    for width in (80, 40, 20, 1):
+        lines = []
+        for kind, names in kinds.items():
+            words = f"{kind}: {shortened(names, width)}"
+            if lines and len(lines[-1]) + len(words) < LINE:
+                lines[-1] += f"; {words}"
+            else:
+                lines.append(words)
+        if len(lines) <= most:
+            return lines
+    return [*lines[: most - 1], f"{lines[most - 1]}; ... (--json lists all)"]
 
 
 def _check_names(table: Table, names: list[str]) -> None:
@@ -87,70 +194,38 @@ def _check_names(table: Table, names: list[str]) -> None:
         raise CatalogError(hints)
 
 
-def _check_numbers(table: Table, names: tuple[str, ...]) -> None:
-    """Name all features that are text and not numbers, not only the first.
-
-    What is refused as a feature for its role is left to those who know how to force it.
-    """
-    import pyarrow as pa
-
-    from skyfill.catalog import Role, with_guessed_roles
-
-    known, faults = with_guessed_roles(table), []
+def _check_numbers(table: Table, names: Sequence[str]) -> None:
+    """Name all features that are text and not numbers, not only the first."""
+    faults = []
     for name in names:
-        is_feature = known.info(name).role in (Role.FEATURE, Role.OTHER)
-        if is_feature and pa.types.is_string(table.column(name).type):
-            try:
-                table.numbers(name)
-            except CatalogError as error:
-                faults.append(str(error))
+        try:
+            table.numbers(name)
+        except CatalogError as error:
+            faults.append(str(error))
     if faults:
         raise CatalogError("; ".join(faults))
 
 
-def _confirm(names: tuple[str, ...], option: str) -> None:
-    """Ask whether guessed features may be learned: some may be set by who set the class."""
-    if sys.stdin.isatty() and click.confirm("Learn the classes from these columns?", err=True):
-        return
-    raise CatalogError(
-        f"--label: the features are not guessed, since some may give the class away; name them "
-        f"with --{option} COLUMN,..., or take all of {', '.join(names)} with --{option} {AUTO}"
-    )
-
-
-def _with_values(table: Table, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Leave features without any value out, with a warning."""
-    empty = [name for name in names if len(table) and table.column(name).null_count == len(table)]
-    if empty:
-        warn(f"{', '.join(empty)}: no value in {len(table)} rows; left out of the features")
-    return tuple(name for name in names if name not in empty)
-
-
-def with_labels(table: Table, options: Mapping[str, Any], least: int) -> Table:
-    """Merge classes and drop rare ones, as --merge and --min-class say.
-
-    `least` is the default of --min-class.
-    """
+def with_labels(table: Table, options: Mapping[str, Any]) -> Table:
+    """Merge classes and drop rare ones, as --merge and --min-class say."""
     from collections import Counter
 
     import pyarrow as pa
 
-    from skyfill.classify.training_set import check_class_count, label_texts, merged
+    from skyfill.classify.training_set import check_classes, label_texts, merged
 
-    label, least = options["label"], options["min_class"] or least
+    label, least = options["label"], options["min_class"] or LEAST
     texts = merged(label_texts(table.column(label).to_pylist()), _merges(options["merges"]))
     counts = Counter(text for text in texts if text is not None)
     rare = {name: count for name, count in counts.items() if count < least}
-    if rare and len(rare) < len(counts):
-        check_class_count(len(counts) - len(rare), label)
-        listed = ", ".join(f"{name} ({count})" for name, count in sorted(rare.items())[:12])
-        more = f" and {len(rare) - 12} more" if len(rare) > 12 else ""
+    check_classes({name: n for name, n in counts.items() if name not in rare}, len(counts), label)
+    if rare:
+        listed = shortened([f"{name} ({count})" for name, count in sorted(rare.items())], 130)
         warn(
-            f"classes with fewer than {least} objects count as unlabelled: {listed}{more}; merge "
-            "them with --merge CLASS,...=NAME"
+            f"classes with fewer than {least} objects count as unlabelled: {listed}; merge them "
+            "with --merge CLASS,...=NAME"
         )
         texts = [None if text in rare else text for text in texts]
-    check_class_count(len(counts), label)
     return table.with_column(label, pa.array(list(texts), pa.string()))
 
 

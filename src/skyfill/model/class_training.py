@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import Table
 from skyfill.classify.repeats import find_groups
-from skyfill.classify.training_set import check_class_features, label_texts
+from skyfill.classify.training_set import check_features, label_texts
 from skyfill.model.cells import cells_of, find_fluxes
 from skyfill.model.declared import cleaned
 from skyfill.model.measured import before_filling
@@ -41,8 +41,8 @@ def train_classifier(
     table : Table
         Rows without a label help to learn the features.
     names : sequence of str
-        The features. Identifiers, positions, labels and reasons are refused; where the table says
-        which columns are features, so are all others.
+        The features. Identifiers, positions, labels and reasons are refused, and whatever else may
+        give the class away; see `check_features`.
     label : str
         Column of the classes.
     classifier : CatalogClassifier, optional
@@ -81,7 +81,7 @@ def train_classifier(
     from skyfill.classify import CatalogClassifier
 
     table = before_filling(table)
-    check_class_features(table, names, label, force)
+    check_features(table, names, force, label)
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
     bare = replace(untrained(table, names, **how), provenance=provenance or {})
     return _with_classes(bare, table, label, fitted, group=group, field=field)
@@ -122,7 +122,7 @@ def add_classes(
     from skyfill.impute.known_network import KnownNetwork
 
     table = before_filling(table)
-    check_class_features(table, model.names, label, force)
+    check_features(table, model.names, force, label)
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
     fitted.set_params(imputer=KnownNetwork(model.network, plan))
     return _with_classes(model, table, label, fitted, group=group)

@@ -172,6 +172,27 @@ def result_info(name: str) -> ColumnInfo | None:
     return _INFOS.get(name)
 
 
+def result_columns(table: Table) -> set[str]:
+    """Name the columns that an earlier run added, by their descriptions or, without these, names.
+
+    The names of results of a classifier count only where two of them stand together.
+
+    Examples
+    --------
+    >>> columns = {"V": [17.2], "class": ["RRL"], "p_RRL": [0.9], "entropy": [0.5], "outlier": [0]}
+    >>> sorted(result_columns(Table.from_columns(columns)))
+    ['class', 'entropy', 'outlier', 'p_RRL']
+    """
+    words = {info.description for info in (*_INFOS.values(), *next_infos(()).values())}
+    found = {n for n in table.names if table.info(n).description in words}
+    start = results_prefix(table)
+    own = [start + name for name in _INFOS if name != CLASS and start + name in table.names]
+    if len(own) > 1:
+        behind = [n for n in table.names if n.startswith(start)]
+        found |= {n for n in behind if result_info(n.removeprefix(start))}
+    return found
+
+
 def before_name(name: str) -> str:
     """Name the column that keeps the reasons of the gaps of a filled column.
 

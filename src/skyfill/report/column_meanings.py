@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from skyfill.catalog import ColumnInfo, Role, Table, guess_roles
+from skyfill.catalog import ColumnInfo, Role, Table, judge
 from skyfill.catalog.column_info import described
 from skyfill.errors import CatalogError
 from skyfill.model.results import candidate_infos, result_info, results_prefix
@@ -91,7 +91,7 @@ def _result(name: str, info: ColumnInfo, prefix: str) -> ColumnInfo | None:
 
 def _guesses(schema: pa.Schema, stated: Mapping[str, ColumnInfo]) -> dict[str, ColumnInfo]:
     roles = {name: (info.role, info.of) for name, info in stated.items()}
-    roles |= {name: (guess.role, guess.of) for name, guess in guess_roles(schema).items()}
+    roles |= {n: (each.role, each.of) for n, each in judge(Table(schema.empty_table())).items()}
     found = {name: _band(name, info) for name, info in stated.items()}
     found |= {name: _by_role(role, of, stated, found) for name, (role, of) in roles.items()
               if role not in (Role.FEATURE, Role.OTHER)}  # fmt: skip
