@@ -9,8 +9,7 @@ from astropy.io import votable
 from astropy.io.votable.ucd import check_ucd
 
 import skyfill
-from skyfill.catalog import ColumnInfo, Role, Table, read_table, write_table
-from skyfill.catalog.roles import guess_roles
+from skyfill.catalog import ColumnInfo, Role, Table, judge, read_table, write_table
 from skyfill.lightcurve.registry import FEATURES
 from skyfill.report.column_meanings import with_meanings
 
@@ -77,7 +76,7 @@ def test_a_published_votable_is_valid_whatever_is_said_of_its_columns(ucd, tmp_p
 )
 def test_a_limit_is_known_by_its_ucd_beside_the_column_of_its_name(name, ucd, role):
     info = {"J": ColumnInfo("mag", "phot.mag;em.IR.J"), name: ColumnInfo("mag", ucd)}
-    table = Table.from_columns({"J": [14.2], name: [16.0]}, info=info)
-    guess = guess_roles(table.arrow.schema)[name]
+    table = Table.from_columns({"J": [14.2, 15.1], name: [16.0, 16.1]}, info=info)
+    guess = judge(table)[name]
     assert guess.role is role
     assert guess.of == ("J" if role is Role.LIMIT else None)

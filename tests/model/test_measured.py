@@ -204,6 +204,9 @@ def test_evaluate_hides_measured_cells_only(files, words):
     how = ("--columns", "V,K,H", "--json", *words)
     found = (run("evaluate", files / f"{n}.parquet", *how).stdout for n in ("before", "after"))
     before, after = (timeless(json.loads(text)) for text in found)
+    # What the model wrote is listed, too.
+    listed, more = before.pop("columns"), after.pop("columns")
+    assert {name: more[name] for name in listed} == listed
     assert before == after
 
 
