@@ -95,9 +95,7 @@ def command(
     )
 
 
-def _mention_training(
-    found: "Inspection", label: str | None, classes: Mapping[str, Any]
-) -> None:
+def _mention_training(found: "Inspection", label: str | None, classes: Mapping[str, Any]) -> None:
     """Say what train would learn from, or why it would not."""
     from skyfill.classify.training_set import check_classes
 

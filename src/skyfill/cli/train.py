@@ -165,11 +165,13 @@ def command(context: click.Context, /, **options: Any) -> None:
             model, facts, words = learn_large(source, table, names, asked, grow=grow, **how)
         else:
             model, facts, words = _learn_in_memory(table, names, asked)
-    facts["cells"] = _describe_cells(model)
-    facts["found"] = {name: list(values) for name, values in model.found.items()}
-    facts["beyond"] = describe_beyond(model)
-    facts["logarithmic"] = describe_logarithms(model)
-    facts["refined"] = list(dict.fromkeys(each["name"] for each in describe_refined(model)))
+    facts |= {
+        "cells": _describe_cells(model),
+        "found": {name: list(values) for name, values in model.found.items()},
+        "beyond": describe_beyond(model),
+        "logarithmic": describe_logarithms(model),
+        "refined": list(dict.fromkeys(each["name"] for each in describe_refined(model))),
+    }
     if options["as_json"]:
         write_json({"model": model.identifier, **facts, "columns": judged})
     note(cells_line(facts["cells"]))
