@@ -257,4 +257,4 @@ def test_a_label_that_is_not_there_is_named_with_the_nearest(run, tmp_path):
     path.write_text(CLASSES)
     done = run(path, "--label", "clas")
     assert done.exit_code == 2
-    assert "--label: no column 'clas'; did you mean 'class'" in done.stderr
+    assert "stars.csv: no column 'clas'; did you mean 'class'" in done.stderr

@@ -42,7 +42,6 @@ MODEL = ".skyfill"
     metavar="COLUMN=VALUE[,VALUE...]",
     help="Declare values that mean a gap.",
 )
-@click.option("--label", metavar="COLUMN", help="Column of the classes: count their objects.")
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
@@ -50,7 +49,7 @@ MODEL = ".skyfill"
 )
 @shared.layout
 @shared.text()
-@click.option("--label", metavar="COLUMN", help="Column of the classes, as for train.")
+@click.option("--label", metavar="COLUMN", help="Column of the classes: count their objects.")
 @shared.as_json("everything")
 def command(
     file: Path, schema: Path | None, label: str | None, as_json: bool, **given: Any
