@@ -40,9 +40,16 @@ def test_a_column_seen_twice_tells_nothing_about_others_and_they_nothing_about_i
 
 
 def test_the_map_of_few_values_goes_on_beyond_them():
-    margin = fit_margin(np.array([1.0, 2.0]))
+    margin = fit_margin(np.array([11.0, 12.0]))
     z = margin.z[1]
-    np.testing.assert_allclose(margin.from_normal(np.array([2 * z, -2 * z])), [2.5, 0.5])
+    np.testing.assert_allclose(margin.from_normal(np.array([2 * z, -2 * z])), [12.5, 10.5])
+
+
+def test_the_map_of_few_positive_values_stays_above_zero():
+    margin = fit_margin(np.array([1.0, 2.0]))
+    low = margin.from_normal(np.linspace(-5, 0, 50))
+    assert (low > 0).all()
+    assert (np.diff(low) >= 0).all()
 
 
 def test_intervals_of_twenty_rows_hold_most_true_values():
