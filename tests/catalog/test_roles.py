@@ -248,6 +248,17 @@ def test_objects_without_a_class_and_rare_classes_do_not_hide_a_copy():
     assert beside_class(CODES * 1.0, none).why == COPY
 
 
+def test_repeated_objects_with_gaps_give_no_class_away():
+    x, other = RNG.normal(size=(2, 60))
+    other[::3] = np.nan
+    columns = {"x": np.tile(x, 4), "y": np.tile(x + 1, 4), "z": np.tile(other, 4)}
+    kinds = np.tile(np.arange(60) % 2, 4)
+    found = judge(Table.from_columns({**columns, "kind": np.array(["a", "b"])[kinds]}), "kind")
+    assert all(found[name].tells == () for name in "xyz")
+    same = Table.from_columns({"x": [1.0] * 30, "y": [2.0] * 30, "kind": ["a"] * 30})
+    assert judge(same, "kind")["kind"].role is Role.LABEL
+
+
 def test_other_columns_of_classes_are_no_features():
     columns = {"x": RNG.normal(size=300), "kind": KINDS, "type": CODES}
     found = judge(Table.from_columns(columns), "kind")

@@ -195,7 +195,7 @@ def test_features_that_are_named_override_the_choice(tmp_path):
     assert load_model(tmp_path / "m").names == ("phot_g_n_obs", "chi", "bp_rp")
     text = run(*words, "--features", ",".join(set(survey()) - {"ph_qual", "w2mpro"}), code=2).stderr
     assert "must not be learned" in text
-    assert len(text) < 300
+    assert len(text.replace(str(tmp_path), "")) < 300
 
 
 def test_inspect_describes_a_model(tmp_path):

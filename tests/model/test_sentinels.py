@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from skyfill.catalog import ColumnInfo, Role, Schema, Table, declare, write_table
 from skyfill.classify import CatalogClassifier
 from skyfill.cli import main
-from skyfill.errors import SentinelWarning
+from skyfill.errors import CatalogError, SentinelWarning
 from skyfill.impute import NetworkImputer, OneNetworkImputer
 from skyfill.model import (
     classify_table,
@@ -213,6 +213,17 @@ def test_counts_of_99_and_values_near_those_seen_are_no_gaps():
     }
 
 
+def test_an_error_in_percent_says_nothing_of_sentinels():
+    table = Table.from_columns(
+        {"G": [16.0, 17.0], "e_G": [5.0, 999.0]},
+        info={"G": ColumnInfo("mag"), "e_G": ColumnInfo("%", role=Role.ERROR, of="G")},
+    )
+    columns, lost, bad = stars()
+    known = with_sentinels(lost, bad, columns, np.nan).with_info("G", unit="mag")
+    model = train(known, NAMES, **QUICK)[0]
+    assert rejected_cells(model, table) == {}
+
+
 def test_units_of_a_table_are_respected():
     columns, *_ = stars()
     table = Table.from_columns(columns, info={"G": ColumnInfo("mag")})
@@ -289,6 +300,20 @@ def test_a_column_of_the_user_with_the_name_of_reasons_is_no_obstacle():
     assert np.isnan(cells_of(model, table)[0].values[bad, 3]).all()
 
 
+def test_a_foreign_column_of_reasons_does_not_stop_a_warning(tmp_path):
+    columns = {name: values[:200] for name, values in stars(seed=1)[0].items()}
+    columns["W1"] = np.where(np.arange(200) % 3 == 0, columns["W1"].mean(), columns["W1"])
+    table = Table.from_columns(columns | {"W1_gap": np.arange(200) % 7})
+    with pytest.raises(CatalogError, match="W1_gap"):
+        declare(table, {"W1": [columns["W1"][0]]})
+    write_table(table, tmp_path / "t.parquet")
+    save_model(clean_model(), tmp_path / "m.skyfill")
+    words = ["impute", tmp_path / "m.skyfill", tmp_path / "t.parquet", "--prefix", "sf_"]
+    done = CliRunner().invoke(main, [*map(str, words), "-o", str(tmp_path / "o.parquet")])
+    assert done.exit_code == 0, done.output
+    assert "in W1 may stand for no value" in done.stderr
+
+
 def test_sixty_columns_make_one_short_line(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(18, 1, (200, 60)).round(3)
@@ -296,7 +321,7 @@ def test_sixty_columns_make_one_short_line(tmp_path):
     columns = {f"a_long_name_of_a_column_{j}": x for j, x in enumerate(X.T)}
     write_table(Table.from_columns(columns), tmp_path / "t.csv")
     words = ["train", tmp_path / "t.csv", "-o", tmp_path / "m.skyfill", "--components", 1]
-    words += ["--fits", 1, "--refine", "off", "--features", "auto", "--json"]
+    words += ["--fits", 1, "--refine", "off", "--json"]
     done = CliRunner().invoke(main, [str(word) for word in words])
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)["input"]

@@ -120,13 +120,15 @@ def test_no_draws_are_made_twice(star_model, tmp_path):
 
 def test_rows_without_an_identifier_have_draws_by_their_number(star_model):
     table = take(make_table(300), np.flatnonzero(np.isnan(make_table(300).numbers("I")[:, 0]))[:5])
-    ids = pa.array(["a", None, "b", None, "a"])
+    ids = pa.array(["a", None, "b", "  ", "a"])
     table = take(table, [0] * 5).with_column("id", ids).with_info("id", role="identifier")
-    first, null, other, second, again = fill_table(star_model, table, Filling(n_draws=1)).numbers(
+    first, null, other, blank, again = fill_table(star_model, table, Filling(n_draws=1)).numbers(
         "I_draw1"
     )[:, 0]
     assert first == again
-    assert len({first, null, other, second}) == 4
+    assert len({first, null, other, blank}) == 4
+    two = table.with_column("id", ["", "", "a", "b", "c"]).with_info("id", role="identifier")
+    assert len(set(fill_table(star_model, two, Filling(n_draws=1)).numbers("I_draw1")[:, 0])) == 5
 
 
 def test_parts_know_the_numbers_of_their_rows_in_all_files(tmp_path):

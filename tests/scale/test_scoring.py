@@ -33,7 +33,7 @@ def test_train_show_and_impute_from_the_command_line(tmp_path):
     write_table(explained_table(), tmp_path / "in.csv")
     said = run("train", tmp_path / "in.csv", "--fits", 2, "-o", tmp_path / "m.skyfill", "--json")
     assert said.exit_code == 0, said.output
-    assert "features: V, I" in said.stderr
+    assert "features (2): V, I" in said.stderr
     identifier = json.loads(said.stdout)["model"]
     shown = json.loads(run("show", tmp_path / "m.skyfill", "--json").stdout)
     assert shown["identifier"] == identifier

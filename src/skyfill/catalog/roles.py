@@ -137,7 +137,7 @@ def judge(
         for name, values in zip(names, X.T, strict=True):
             if _is_copy(values, codes):
                 verdicts[name] = Verdict(Role.OTHER, None, COPY)
-            elif len(use) and (told := _given_away(values[use], codes[use])):
+            elif len(use) > 1 and (told := _given_away(values[use], codes[use])):
                 verdicts[name] = replace(verdicts[name], tells=tuple(kinds[told].tolist()))
     return verdicts
 
@@ -486,7 +486,8 @@ def _for_trees(X: NDArray[np.float64], codes: NDArray[np.intp]) -> NDArray[np.in
     rows = rows[:: -(-len(rows) // TREE_ROWS) or 1]
     # Rows of few values may be equal by chance.
     full = (~np.isnan(X[rows])).sum(axis=1) >= min(LEAST_EQUAL, max(X.shape[1], 2))
-    once = np.unique(X[rows[full]], axis=0, return_index=True)[1]
+    # NaN is equal to nothing, not even to a gap.
+    once = np.unique(np.nan_to_num(X[rows[full]], nan=np.inf), axis=0, return_index=True)[1]
     return np.sort(np.concatenate([rows[~full], rows[full][once]]))
 
 

@@ -155,8 +155,7 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
     are_objects : bool
         Whether the columns of a row are of one object; most associations are of two.
     """
-    from skyfill.catalog import declare
-    from skyfill.model.declared import cleaned, count_rejected, prepared
+    from skyfill.model.declared import cleaned, count_rejected, prepared, without_sentinels
     from skyfill.model.guard import find_outside, find_unknown
     from skyfill.model.weighing import are_associations
 
@@ -171,7 +170,8 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
     unknown = find_unknown(model, table)
     warn_of_suspects(unknown)
     # What is warned of once counts no more.
-    rest = declare(table, {n: [s.value for s in suspects] for n, suspects in unknown.items()})
+    values = {n: [float(each.value) for each in found] for n, found in unknown.items()}
+    rest = without_sentinels(table, values)
     for name, share, low, high in find_outside(model, rest):
         warn(
             f"{name}: {100 * share:.0f} % of the values are outside {low:.4g} .. {high:.4g}, the "

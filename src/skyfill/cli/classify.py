@@ -96,7 +96,7 @@ def _warn_of_unlike(likeness: Likeness, options: dict[str, Any]) -> None:
     from skyfill.classify.likeness import LEAST_OBJECTS
     from skyfill.report.purity import unlike_words
 
-    if likeness.rows < LEAST_OBJECTS:
+    if likeness.rows < LEAST_OBJECTS or likeness.unlike is None:
         return
     facts = likeness._asdict()
     classes = (unlike_words(facts, name) for name in likeness.classes)

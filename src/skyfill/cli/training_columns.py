@@ -71,7 +71,6 @@ def choose_features(
         What each column is, for JSON.
     """
     from skyfill.catalog import Role
-    from skyfill.catalog.roles import EMPTY
     from skyfill.classify.training_set import check_features
 
     label, asked = options["label"], shared.words_of(options[option])
@@ -82,7 +81,7 @@ def choose_features(
         table = table.with_info(name, role=Role.FEATURE)
     verdicts = judged(table, label)
     if asked:
-        names = tuple(name for name in asked if verdicts[name].why != EMPTY)
+        names = tuple(name for name in asked if table.column(name).null_count < len(table))
         if empty := [name for name in asked if name not in names]:
             rows = f"{len(table)} rows"
             warn(f"{shortened(empty, 200)}: no value in {rows}; left out of the features")

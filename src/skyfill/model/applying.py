@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,8 @@ class Scoring:
     prior: tuple[float, ...] | None = None
     prefix: str = ""
     sure: float = SURE
-    likeness: Likeness | None = None
+    # No part of what makes two jobs different: it follows from the model and the table.
+    likeness: Likeness | None = field(default=None, repr=False)
 
     def apply(self, model: Model, table: Table, first_row: int = 0) -> Table:
         """Classify rows; each as if it were alone, wherever they begin in the input."""

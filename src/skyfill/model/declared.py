@@ -20,6 +20,7 @@ from skyfill.catalog.column_info import gap_name
 from skyfill.catalog.column_summary import summarize_column
 from skyfill.catalog.sentinels import find_unmistakable, select_values
 from skyfill.catalog.usual_values import find_usual, is_numeric
+from skyfill.errors import CatalogError
 from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Model
 from skyfill.model.results import is_filled_part
@@ -127,10 +128,16 @@ def rejected_cells(model: Model, table: Table) -> dict[str, NDArray[np.bool_]]:
 
 
 def _in_unit(table: Table, name: str, unit: str | None) -> NDArray[np.float64]:
-    own = table.info(name).unit
-    if own and unit and own != unit:
+    """Convert a column; of an error in another kind of unit, as percent, nothing is known."""
+    info = table.info(name)
+    if not (info.unit and unit and info.unit != unit):
+        return table.numbers(name)[:, 0]
+    try:
         return np.asarray(numbers_in(table, name, unit))
-    return table.numbers(name)[:, 0]
+    except CatalogError:
+        if info.role is not Role.ERROR:
+            raise
+        return np.full(len(table), np.nan)
 
 
 def cleaned(model: Model, table: Table, *, every: bool = False) -> Table:
@@ -182,7 +189,7 @@ def overridden(model: Model, rules: Schema) -> Model:
         for name, facts in model.declared.to_dict().items()
     }
     # Where the rules say so, what would be taken for a gap is a value.
-    for name in {*model.names, *model.found, *rules.to_dict()}:
+    for name in dict.fromkeys([*model.names, *model.found, *rules.to_dict()]):
         if rules.facts(name).get("sentinels") == []:
             left.setdefault(name, {})["sentinels"] = []
     kept = Schema.from_dict({name: facts for name, facts in left.items() if facts})

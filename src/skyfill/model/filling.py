@@ -111,16 +111,17 @@ def fill_table(model: Model, table: Table, how: Filling | None = None, first_row
 
 def _draw_keys(table: Table, cells: Cells, seed: int, first_row: int) -> NDArray[np.uint64]:
     """Return what the random numbers of each row follow from."""
-    dice = np.random.default_rng(seed)
-    keys = numbered(keys_of_cells(cells, dice), first_row)
+    rng = np.random.default_rng(seed)
+    keys = numbered(keys_of_cells(cells, rng), first_row)
     names = table.names_with(Role.IDENTIFIER)
     if not names or not len(table):
         return keys
-    texts = table.column(names[0]).cast(pa.large_string()).combine_chunks()
+    texts = table.column(names[0]).combine_chunks().cast(pa.large_string())
     _, starts, text = texts.buffers()
     ends = np.frombuffer(starts, np.int64)[texts.offset :][: len(table) + 1]
-    named = keys_of_texts(ends, np.frombuffer(text or b"", np.uint8), dice)
-    return np.where(texts.is_valid().to_numpy(zero_copy_only=False), named, keys)
+    named = keys_of_texts(ends, np.frombuffer(text or b"", np.uint8), rng)
+    is_named = pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(texts), ""), False)
+    return np.where(is_named.to_numpy(zero_copy_only=False), named, keys)
 
 
 def _infos(model: Model, table: Table, how: Filling) -> dict[str, dict[str, ColumnInfo]]:

@@ -199,14 +199,18 @@ def unlike_words(likeness: Mapping[str, Any] | None, name: str | None = None) ->
     >>> unlike_words({"rows": 900, "unlike": 0.62, "feature": "V", "classes": {"QSO": 0.02}}, "QSO")
     ''
     """
-    facts = likeness or {}
-    own = (facts.get("classes") or {}).get(name)
-    share = facts.get("unlike") if own is None else own
-    if likeness is None or (share is not None and share <= NOTABLE_UNLIKE):
+    if likeness is None:
         return ""
-    if share is None:
-        n = facts.get("rows") or 0
-        why = f"only {n} rows" if n < LEAST_OBJECTS else "its model does not know how that looks"
+    # Any program may have changed what a file says of itself.
+    facts = likeness if isinstance(likeness, Mapping) else {}
+    classes = facts.get("classes")
+    own = classes.get(name) if isinstance(classes, Mapping) else None
+    share, n = facts.get("unlike") if own is None else own, facts.get("rows")
+    if isinstance(share, int | float) and share <= NOTABLE_UNLIKE:
+        return ""
+    if not isinstance(share, int | float):
+        few = isinstance(n, int) and n < LEAST_OBJECTS
+        why = f"only {n} rows" if few else "its model has no histograms of the classes"
         return f"whether the objects are like the training set could not be checked ({why})"
     what = "the objects" if own is None else f"the objects taken for {name}"
     column = "" if own is not None else f", first of all in {facts.get('feature')}"

@@ -1,4 +1,4 @@
-"""What Dask logs while a local cluster is closed: the work is done, and nothing can be lost."""
+"""Silence Dask's log while a local cluster closes."""
 
 import logging
 from collections.abc import Callable, Iterator

@@ -45,7 +45,7 @@ def mix(z):  # type: ignore[no-untyped-def]
 @leaf
 def number(key, draw, code):  # type: ignore[no-untyped-def]
     """Give a number between 0 and 1: that of a column in a draw of a row."""
-    return (float(mix(_stream(key, draw) ^ code) >> np.uint64(11)) + 0.5) * 2.0**-53
+    return _between(mix(_stream(key, draw) ^ code))
 
 
 @leaf
@@ -58,7 +58,13 @@ def begin(states, a, key, draw, code):  # type: ignore[no-untyped-def]
 def uniform(states, a):  # type: ignore[no-untyped-def]
     """Give the next number between 0 and 1 of the a-th of several streams."""
     states[a] += _STEP
-    return (float(mix(states[a]) >> np.uint64(11)) + 0.5) * 2.0**-53
+    return _between(mix(states[a]))
+
+
+@leaf
+def _between(word):  # type: ignore[no-untyped-def]
+    """Turn a word into a number above 0 and, whatever is rounded, below 1."""
+    return min((float(word >> np.uint64(11)) + 0.5) * 2.0**-53, 1.0 - 2.0**-53)
 
 
 @leaf
