@@ -221,7 +221,10 @@ def radio(n=400, seed=0, unit="mJy"):
     return table, flux
 
 
-@pytest.mark.parametrize(("unit", "kinds"), [("mJy", [False, True]), (None, [False, False])])
+@pytest.mark.parametrize(
+    ("unit", "kinds"),
+    [("mJy", [False, True]), (None, [False, True]), ("mag", [False, False])],
+)
 def test_a_flux_is_mapped_by_its_logarithm_and_the_summary_says_so(unit, kinds, tmp_path):
     table = radio(unit=unit)[0]
     model = train(table, ["V", "S"], n_components=1, n_fits=1)[0]

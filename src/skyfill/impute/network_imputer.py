@@ -139,7 +139,7 @@ class NetworkImputer(DistributionImputer):
         fluxes : sequence of bool or None, optional
             Whether each column is a flux; None if that is not known. The map of positive fluxes is
             a logarithm where it is not one of ranks; with limits or errors, so is that of positive
-            columns of unknown kind that span more than a decade.
+            columns of unknown kind that have upper limits or span more than a decade.
         """
         numbers = self._first_rows(X)
         known = (part_of(array, self.kept_) for array in (lower, upper, errors))

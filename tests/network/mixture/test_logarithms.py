@@ -43,7 +43,7 @@ def test_fluxes_with_limits_are_filled_as_well_as_their_logarithms():
 
 
 @settings(deadline=None, max_examples=5)
-@given(st.integers(0, 99), st.floats(1.2, 3.0), st.floats(0.05, 0.6), st.booleans())
+@given(st.integers(0, 99), st.floats(0.5, 3.0), st.floats(0.05, 0.6), st.booleans())
 def test_nothing_that_is_filled_is_negative_or_beyond_its_limit(seed, scatter, cut, with_errors):
     true, X, upper = fluxes(seed, 120, 3, scatter, cut)
     errors = np.where(np.isnan(X), np.nan, 0.1 * true) if with_errors else None
@@ -68,6 +68,17 @@ def test_a_positive_column_over_a_decade_has_a_logarithm_unless_it_is_a_magnitud
     assert found.tolist() == [True, False, False, True, True, False]
     table[0, 4] = -0.2  # forced photometry
     assert not find_positive(Cells(table, errors=0.01 + 0 * table), known)[4]
+
+
+def test_a_positive_column_below_upper_limits_has_a_logarithm_and_a_magnitude_none():
+    column = np.random.default_rng(0).uniform(2, 3, (100, 3))
+    nothing = np.full((100, 3), np.nan)
+    column[:20], limit = np.nan, nothing.copy()
+    limit[:20] = 2.0
+    below = Cells(column, lower=nothing, upper=limit)
+    assert find_positive(below, [None, False, True]).tolist() == [True, False, True]
+    above = Cells(column, lower=limit + 1, upper=nothing)
+    assert find_positive(above, [None, False, True]).tolist() == [False, False, True]
 
 
 @settings(deadline=None)

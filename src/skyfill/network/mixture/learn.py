@@ -113,8 +113,8 @@ def learn_mixture(  # noqa: PLR0913 - every option of the model
     fluxes : sequence of bool or None, optional
         Whether each column is a flux; None if that is not known. Unless ranks are taken, fluxes
         whose measured values are all positive are mapped by their logarithms; with limits or
-        errors, so are positive columns of unknown kind that span more than a decade. Magnitudes
-        are no fluxes.
+        errors, so are positive columns of unknown kind that have upper limits or span more than a
+        decade. Magnitudes are no fluxes.
     rng : int, numpy.random.Generator or None
         The same seed gives the same model on any number of threads.
 

@@ -172,9 +172,10 @@ def smooth_margin(seen: Array, *, bent: bool = True) -> Margin:
 def find_positive(cells: Cells, fluxes: Sequence[bool | None] | None = None) -> BoolArray:
     """Find the columns that are mapped by their logarithms unless they are mapped by ranks.
 
-    All that was measured is positive, and it is a flux or, limits included, spans over a decade. In
-    a table of values and gaps alone, hidden cells judge maps of what may be no flux. What is none,
-    as a magnitude, is False in `fluxes`; None: nothing is known.
+    All that was measured is positive, and it is a flux, or some of the rest lies below upper
+    limits, or it spans over a decade. In a table of values and gaps alone, hidden cells judge maps
+    of what may be no flux. What is none, as a magnitude, is False in `fluxes`; None: nothing is
+    known.
 
     Examples
     --------
@@ -190,8 +191,14 @@ def find_positive(cells: Cells, fluxes: Sequence[bool | None] | None = None) -> 
             continue
         if seen.size and seen.min() > 0 and seen.min() < seen.max() < LARGEST:
             low, high = np.quantile(np.concatenate([seen, limits[limits > 0]]), ENDS)
-            found[j] = bool(is_flux) or high > DECADE * low
+            found[j] = is_flux or _has_upper_limits(cells, j) or high > DECADE * low
     return found
+
+
+def _has_upper_limits(cells: Cells, j: int) -> bool:
+    return cells.upper is not None and bool(
+        np.isfinite(cells.upper[cells.is_limited[:, j], j]).any()
+    )
 
 
 def _known(cells: Cells, j: int) -> tuple[Array, Array]:
