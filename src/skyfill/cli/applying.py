@@ -52,41 +52,30 @@ class Application:
         what: str,
         weigh: Callable[[Table], Table],
         count: Callable[[Table], Mapping[str, int]],
-    ) -> Done:
-        """Write the output; `weigh` and `count` serve tables of all associations."""
-        from skyfill.scale import apply_model
+    ) -> tuple[Done, Table | None]:
+        """Write the output, or return it where none is asked for.
+
+        `weigh` serves tables of all associations, `count` all that are in memory.
+        """
+        from skyfill.catalog import write_table
+        from skyfill.scale import Done, apply_in_memory, apply_model, read_whole
 
         options = self.options
         if self._has_associations():
-            return self._weighed(weigh, count)
-        with shown_run(what, self.source, options, self.made) as run:
-            places = options["model"], options["catalog"], options["output"]
-            return apply_model(work, *places, rules=self.rules, run=run)
-
-    def _weighed(
-        self, weigh: Callable[[Table], Table], count: Callable[[Table], Mapping[str, int]]
-    ) -> Done:
-        """Weigh all associations of each object by their probabilities, in memory."""
-        from skyfill.catalog import write_table
-        from skyfill.scale import Done
-
-        table = self._whole()
-        mixed = weigh(table)
-        write_table(mixed, self.options["output"], provenance=self.made)
-        note(f"{len(table)} associations of {len(mixed)} objects weighed")
-        return Done(len(mixed), dict(count(mixed)))
-
-    def _whole(self) -> Table:
-        """Read all rows of a file, a folder or a HATS catalogue."""
-        import pyarrow as pa
-
-        from skyfill.catalog import Table, read_table
-
-        if self.source.is_one_file:
-            return read_table(self.options["catalog"], schema=self.rules)
-        schema = self.source.schema
-        tables = [table.select(schema.names).arrow.cast(schema) for table in self.source.tables()]
-        return self.rules.apply(Table(pa.concat_tables([schema.empty_table(), *tables])))
+            table = read_whole(self.source, self.rules)
+            done = weigh(table)
+            note(f"{len(table)} associations of {len(done)} objects weighed")
+        elif options["output"] is None:
+            done = apply_in_memory(work, self.model, self.source, self.rules)
+        else:
+            with shown_run(what, self.source, options, self.made) as run:
+                places = options["model"], options["catalog"], options["output"]
+                return apply_model(work, *places, rules=self.rules, run=run), None
+        counts = Done(len(done), dict(count(done)))
+        if options["output"] is None:
+            return counts, done.with_meta(provenance=self.made.to_json())
+        write_table(done, options["output"], provenance=self.made)
+        return counts, None
 
     def _has_associations(self) -> bool:
         from skyfill.model.weighing import are_associations
@@ -109,18 +98,22 @@ class Application:
 def open_application(
     context: click.Context, options: Mapping[str, Any], if_absent: str
 ) -> Application:
-    """Open the model and the catalogue; warn of features that the catalogue lacks."""
+    """Open the model and the catalogue; warn of features that the catalogue lacks.
+
+    Both may be in memory: a `Model`, and what `open_source` takes.
+    """
     from skyfill.catalog import Provenance
-    from skyfill.model import absent_features, load_model
+    from skyfill.model import Model, absent_features, load_model
     from skyfill.scale import open_source
 
-    loaded, rules = load_model(options["model"]), shared.rules_of(options)
+    given, rules = options["model"], shared.rules_of(options)
+    loaded = given if isinstance(given, Model) else load_model(given)
     source = open_source(options["catalog"], rules)
     shared.check_text(options, source.schema.names)
     model = mention_training(loaded, rules, source.schema.names)
     if absent := absent_features(model.features, source.schema.names, source.path):
         warn(f"{options['catalog']} lacks {', '.join(absent)}: {if_absent} in every row")
     check_source(model, source, rules)
-    inputs = [options["model"], *source.checked_files]
+    inputs = [*([] if loaded is given else [given]), *source.checked_files]
     made = Provenance(shared.as_typed(context), inputs, options["seed"], model.identifier)
     return Application(options, model, source, rules, made)

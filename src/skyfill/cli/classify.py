@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -17,7 +17,7 @@ from skyfill.errors import CatalogError
 if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.classify.likeness import Likeness
-    from skyfill.model import Model, Scoring
+    from skyfill.model import Scoring
     from skyfill.scale import Done
 
 
@@ -72,7 +72,38 @@ def command(context: click.Context, /, **options: Any) -> None:
     associations are weighed by their probabilities, and counterpart_share is the share of the
     entropy that would vanish if the counterpart were known.
     """
+    from skyfill.model.results import TRAINED_ON
+
+    done, work, job, _ = classify(context, options)
+    model, known = job.model, done.counts.get(TRAINED_ON, 0)
+    outliers = done.counts.get("outliers", 0)
+    classes = model.scorer.classes if model.scorer else ()
+    found = {name: done.counts.get(f"class.{name}", 0) for name in classes}
+    if options["as_json"]:
+        facts = {"rows": done.rows, "classes": found, "outliers": outliers, "trained_on": known}
+        facts["prior"] = work.prior and dict(zip(classes, work.prior, strict=True))
+        facts["likeness"] = work.likeness and work.likeness._asdict()
+        write_json({**facts, "draws": options["draws"], "model": model.identifier})
+    words = ", ".join(f"{count} {name}" for name, count in found.items() if count)
+    note(
+        f"{done.rows} rows: {words or 'none'}; {outliers} unlike the training set -> "
+        f"{options['output']}"
+    )
+
+
+class Classified(NamedTuple):
+    """Counts, what was done with which job, and the objects where they were not written."""
+
+    done: Done
+    work: Scoring
+    job: Application
+    table: Table | None
+
+
+def classify(context: click.Context, options: dict[str, Any]) -> Classified:
+    """Classify a catalogue as the options say; see `open_application`."""
     from skyfill.model import Scoring, classify_associations
+    from skyfill.model.results import TRAINED_ON
     from skyfill.scale import check_likeness
 
     job = open_application(context, options, "gaps")
@@ -82,13 +113,19 @@ def command(context: click.Context, /, **options: Any) -> None:
     likeness = check_likeness(job.model, job.source, work, job.rules)
     _warn_of_unlike(likeness, options)
     work = replace(work, likeness=likeness)
-    done = job.run(
+    done, table = job.run(
         work,
         "classifying",
         lambda table: classify_associations(job.model, table, work),
         lambda table: _count(table, prefix),
     )
-    _report(done, job.model, work, options)
+    if known := done.counts.get(TRAINED_ON, 0):
+        warn(
+            f"{known} of {done.rows} rows are in the training set (marked in the column "
+            f"{prefix}{TRAINED_ON}): the model knew their classes, so that they say "
+            "nothing about how well it classifies; see skyfill evaluate --label"
+        )
+    return Classified(done, work, job, table)
 
 
 def _warn_of_unlike(likeness: Likeness, options: dict[str, Any]) -> None:
@@ -111,35 +148,13 @@ def _warn_of_unlike(likeness: Likeness, options: dict[str, Any]) -> None:
 def _count(table: Table, prefix: str) -> Mapping[str, int]:
     from collections import Counter
 
-    from skyfill.model.results import CLASS, OUTLIER
+    from skyfill.model.results import CLASS, OUTLIER, TRAINED_ON
 
     counts = Counter(f"class.{name}" for name in table.column(prefix + CLASS).to_pylist())
     counts["outliers"] = sum(table.column(prefix + OUTLIER).to_pylist())
+    if prefix + TRAINED_ON in table.names:
+        counts[TRAINED_ON] = sum(table.column(prefix + TRAINED_ON).to_pylist())
     return counts
-
-
-def _report(done: Done, model: Model, work: Scoring, options: dict[str, Any]) -> None:
-    from skyfill.model.results import TRAINED_ON
-
-    outliers, known = done.counts.get("outliers", 0), done.counts.get(TRAINED_ON, 0)
-    if known:
-        warn(
-            f"{known} of {done.rows} rows are in the training set (marked in the column "
-            f"{options['prefix']}{TRAINED_ON}): the model knew their classes, so that they say "
-            "nothing about how well it classifies; see skyfill evaluate --label"
-        )
-    classes = model.scorer.classes if model.scorer else ()
-    found = {name: done.counts.get(f"class.{name}", 0) for name in classes}
-    if options["as_json"]:
-        facts = {"rows": done.rows, "classes": found, "outliers": outliers, "trained_on": known}
-        facts["prior"] = work.prior and dict(zip(classes, work.prior, strict=True))
-        facts["likeness"] = work.likeness and work.likeness._asdict()
-        write_json({**facts, "draws": options["draws"], "model": model.identifier})
-    words = ", ".join(f"{count} {name}" for name, count in found.items() if count)
-    note(
-        f"{done.rows} rows: {words or 'none'}; {outliers} unlike the training set -> "
-        f"{options['output']}"
-    )
 
 
 def _prior(job: Application) -> tuple[float, ...] | None:

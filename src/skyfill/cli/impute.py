@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -15,6 +15,7 @@ from skyfill.errors import SkyfillError
 if TYPE_CHECKING:
     from skyfill.catalog import Table
     from skyfill.model import Filling, Model
+    from skyfill.scale import Done
 
 
 @click.command(
@@ -39,22 +40,36 @@ def command(context: click.Context, /, **options: Any) -> None:
     A table of all associations (match --probability --all) gives one row for each object: its
     associations are weighed by their probabilities.
     """
+    done, model, _ = impute(context, options)
+    filled = done.counts.get("filled", 0)
+    if options["as_json"]:
+        write_json({"rows": done.rows, "filled": filled, "model": model.identifier})
+    note(f"{filled} gaps in {done.rows} rows filled -> {options['output']}")
+
+
+class Imputed(NamedTuple):
+    """Counts, the model, and the filled table where it was not written."""
+
+    done: Done
+    model: Model
+    table: Table | None
+
+
+def impute(context: click.Context, options: Mapping[str, Any]) -> Imputed:
+    """Fill a catalogue as the options say; see `open_application`."""
     from skyfill.model import Filling
 
     levels, prefix = _levels(options["quantiles"]), options["prefix"]
     work = Filling(levels, options["draws"], options["seed"], options["denoise"], prefix)
     job = open_application(context, options, "filled")
     model = job.model
-    done = job.run(
+    done, table = job.run(
         work,
         "filling",
         lambda table: _weighed(model, work, table),
         lambda table: _count(model, table, prefix),
     )
-    filled = done.counts.get("filled", 0)
-    if options["as_json"]:
-        write_json({"rows": done.rows, "filled": filled, "model": model.identifier})
-    note(f"{filled} gaps in {done.rows} rows filled -> {options['output']}")
+    return Imputed(done, model, table)
 
 
 def _weighed(model: Model, work: Filling, table: Table) -> Table:

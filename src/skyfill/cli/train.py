@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -127,11 +127,40 @@ def command(context: click.Context, /, **options: Any) -> None:
     of role limit and error, and reasons of gaps, tell what is known besides the values. Out of
     core all rows count, but memory holds few of them; on a cluster the workers share them.
     """
-    from skyfill.catalog import Provenance, read_table
+    model, facts, words, judged = learn(context, options)
+    if options["as_json"]:
+        write_json({"model": model.identifier, **facts, "columns": judged})
+    note(cells_line(facts["cells"]))
+    if facts["logarithmic"]:
+        note(logarithms_line(facts["logarithmic"]))
+    if facts["beyond"]["shares"]:
+        note(beyond_line(facts["beyond"]))
+    note(
+        f"{facts['rows']} rows, {len(model.names)} features: {words} -> {options['output']} "
+        f"(model {model.identifier})"
+    )
+
+
+class Trained(NamedTuple):
+    """A model, facts about it for JSON, a summary, and what each column of the table is."""
+
+    model: Model
+    facts: dict[str, Any]
+    words: str
+    judged: dict[str, Any]
+
+
+def learn(context: click.Context, options: dict[str, Any]) -> Trained:
+    """Learn a model as the options say, which are settled here, and write it to `output`.
+
+    The catalogue is a path or, as `open_source` takes it, a table in memory. Without `output`
+    nothing is written.
+    """
+    from skyfill.catalog import Provenance
     from skyfill.cli.train_large import Place, choose_place, learn_large
     from skyfill.model import before_filling
     from skyfill.model.description import describe_beyond, describe_logarithms, describe_refined
-    from skyfill.scale import open_source
+    from skyfill.scale import TableSource, open_source, read_whole
 
     if not options["label"]:
         _refuse_class_options(options)
@@ -140,7 +169,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     place, catalog = choose_place(options), options["catalog"]
     rules = shared.rules_of(options)
     source = None if place is Place.MEMORY else open_source(catalog)
-    table = rules.apply(source.table()) if source else read_table(catalog, schema=rules)
+    table = rules.apply(source.table()) if source else read_whole(catalog, rules)
     table = before_filling(table)
     mention_rules(rules, table.names)
     sample = before_filling(rules.apply(_sampled(source))) if source else table
@@ -151,6 +180,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     names, judged = choose_features(sample, options, "features")
     check_training(sample, names, rules)
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
+    if isinstance(catalog, TableSource):
+        inputs = []
     inputs = [*inputs, *field_files(options["field"])]
     made = json.loads(Provenance(shared.as_typed(context), inputs, seed=seed).to_json())
     expected = expect_train(source or table, names, options)
@@ -172,17 +203,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         "logarithmic": describe_logarithms(model),
         "refined": list(dict.fromkeys(each["name"] for each in describe_refined(model))),
     }
-    if options["as_json"]:
-        write_json({"model": model.identifier, **facts, "columns": judged})
-    note(cells_line(facts["cells"]))
-    if facts["logarithmic"]:
-        note(logarithms_line(facts["logarithmic"]))
-    if facts["beyond"]["shares"]:
-        note(beyond_line(facts["beyond"]))
-    note(
-        f"{facts['rows']} rows, {len(names)} features: {words} -> {options['output']} "
-        f"(model {model.identifier})"
-    )
+    return Trained(model, facts, words, judged)
 
 
 def _sampled(source: Source) -> Table:
@@ -220,7 +241,8 @@ def _learn_in_memory(table: Table, names: tuple[str, ...], options: dict[str, An
     from skyfill.model import save_model
 
     learned = (learn_classes if options["label"] else _learn_features)(table, names, options)
-    save_model(learned[0], options["output"])
+    if options["output"] is not None:
+        save_model(learned[0], options["output"])
     return learned
 
 

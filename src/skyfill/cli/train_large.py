@@ -50,10 +50,13 @@ class Place(Enum):
 
 def choose_place(options: Mapping[str, Any]) -> Place:
     """Choose where the rows are held; refuse options that contradict each other."""
+    from skyfill.scale import TableSource
     from skyfill.scale.hats import is_hats
 
     catalog, asked = options["catalog"], options["out_of_core"]
-    if options["scheduler"] is not None or is_hats(catalog) or Path(catalog).is_dir():
+    if isinstance(catalog, TableSource):
+        place = Place.MEMORY
+    elif options["scheduler"] is not None or is_hats(catalog) or Path(catalog).is_dir():
         place = Place.CLUSTER
         if asked is False:
             raise CatalogError(

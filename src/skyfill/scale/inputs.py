@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from skyfill.catalog import Schema, Table, open_scan
+from skyfill.catalog import Schema, Table, open_scan, read_table
 from skyfill.catalog.file_io import reading
 from skyfill.catalog.fits_header import find_table
 from skyfill.catalog.format_contract import Scan, plain_scan
@@ -104,10 +104,58 @@ class Source:
         return sum(known) if len(known) == len(counts) else None
 
 
-def open_source(catalog: str | Path, rules: Schema | None = None) -> Source:
+@dataclass(frozen=True)
+class TableSource(Source):
+    """A table in memory, read as if it were a file; messages call it by its `path`.
+
+    Attributes
+    ----------
+    rows : Table
+    """
+
+    rows: Table = Table(pa.table({}))
+
+    @classmethod
+    def of(cls, table: Table, name: str = "table") -> TableSource:
+        """Take a table, and what to call it."""
+        return cls(name, (), table.arrow.schema, len(table), rows=table)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def is_one_file(self) -> bool:
+        """It has one order of rows, as a file has."""
+        return True
+
+    def tables(self, columns: Sequence[str] | None = None) -> Iterator[Table]:
+        """Give all rows, or some columns of them, batch by batch."""
+        arrow = self.rows.arrow if columns is None else self.rows.select(columns).arrow
+        for start in range(0, len(self.rows), BATCH_ROWS):
+            yield Table(arrow.slice(start, BATCH_ROWS))
+
+    def sample(self, columns: Sequence[str], *, n_places: int = 4, rows: int = 1 << 15) -> Table:
+        """Give a few rows at the start and at some places further on."""
+        places = _spread(list(self.tables(columns)), n_places)
+        tables = [table.arrow.slice(0, rows) for table in places]
+        return Table(pa.concat_tables([self.table().select(columns).arrow, *tables]))
+
+
+def read_whole(catalog: str | Path | Source, rules: Schema) -> Table:
+    """Read all rows of a table file, or of an opened catalogue, and apply rules."""
+    if not isinstance(catalog, Source):
+        return read_table(catalog, schema=rules)
+    schema = catalog.schema
+    tables = [table.select(schema.names).arrow.cast(schema) for table in catalog.tables()]
+    rules.check(schema.names)
+    return rules.apply(Table(pa.concat_tables([schema.empty_table(), *tables])))
+
+
+def open_source(catalog: str | Path | Source, rules: Schema | None = None) -> Source:
     """Inspect a file, a folder of Parquet files, or a HATS catalogue (``hats://``).
 
-    `rules` tell which columns of a plain text file stay text; they are not applied here.
+    `rules` tell which columns of a plain text file stay text; they are not applied here. What was
+    opened before is given back.
 
     Examples
     --------
@@ -120,6 +168,8 @@ def open_source(catalog: str | Path, rules: Schema | None = None) -> Source:
     ...     source.schema.names, source.count_rows()
     (['J'], 2)
     """
+    if isinstance(catalog, Source):
+        return catalog
     if is_hats(catalog):
         opened = open_hats(catalog)
         columns = Table(stored_schema(opened).empty_table()).select(list(opened.columns))

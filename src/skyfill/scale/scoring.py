@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog import Role, Schema, Table
+from skyfill.catalog.table import normalized_schema
 from skyfill.catalog.table_files import conforming
 from skyfill.classify.field import shares_for
 from skyfill.classify.likeness import Likeness
@@ -131,6 +132,17 @@ def apply_model(
 
         facts = task.facts(source, run, parts)
         return run_job(run, workers, facts, output, prepare, keep=not is_streamed)
+
+
+def apply_in_memory(work: Work, model: Model, source: Source, rules: Schema | None = None) -> Table:
+    """Fill or classify all rows of a catalogue, as `apply_model` does, and give them back."""
+    task, first_row = ModelTask.of(work, model, rules or Schema()), 0
+    schema = normalized_schema(task.schema(source.schema))
+    parts = [schema.empty_table()]
+    for table in source.tables():
+        parts.append(conforming(task(table, first_row).arrow, schema))
+        first_row += len(table)
+    return Table(pa.concat_tables(parts))
 
 
 def _write_part(task: ModelTask, item: Batch | Part, schema: pa.Schema, path: Path) -> None:
