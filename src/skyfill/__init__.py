@@ -15,11 +15,13 @@ _PUBLIC = {
     "CatalogClassifier": "skyfill.classify",
     "DiscreteNetwork": "skyfill.network",
     "GaussianNetwork": "skyfill.network",
+    "Model": "skyfill.api",
     "NetworkImputer": "skyfill.impute",
     "OneNetworkImputer": "skyfill.impute",
     "fit_parameters": "skyfill.network",
     "learn_network": "skyfill.network",
-    "load_model": "skyfill.model",
+    "load_model": "skyfill.api",
+    "train": "skyfill.api",
     "use_device": "skyfill.device",
 }
 

@@ -13,6 +13,7 @@ __all__ = [
     "RegularizationWarning",
     "SentinelWarning",
     "SkyfillError",
+    "SkyfillWarning",
     "SmallTableWarning",
 ]
 
@@ -29,31 +30,35 @@ class GraphError(SkyfillError, ValueError):
     """A graph that is not a directed acyclic graph over the given names."""
 
 
-class ConvergenceWarning(UserWarning):
+class SkyfillWarning(UserWarning):
+    """Root of all warnings: what was taken for granted about a table, and what may be wrong."""
+
+
+class ConvergenceWarning(SkyfillWarning):
     """An iteration stopped at its limit; the result is usable but has not converged."""
 
 
-class RegularizationWarning(UserWarning):
+class RegularizationWarning(SkyfillWarning):
     """The data do not determine the model; the stated regularization did."""
 
 
-class SentinelWarning(UserWarning):
+class SentinelWarning(SkyfillWarning):
     """Numbers that surely mean gaps, such as -999 among magnitudes, are used as values."""
 
 
-class EmptyColumnWarning(UserWarning):
+class EmptyColumnWarning(SkyfillWarning):
     """A column without any value was left out."""
 
 
-class LimitWarning(UserWarning):
+class LimitWarning(SkyfillWarning):
     """Limits that say nothing, as those below zero of what is positive."""
 
 
-class SmallTableWarning(UserWarning):
+class SmallTableWarning(SkyfillWarning):
     """A table with few rows, or a column with few values: its intervals are rough."""
 
 
-class MissingLimitsWarning(UserWarning):
+class MissingLimitsWarning(SkyfillWarning):
     """An estimator learned from limits or errors and was not given those of new rows."""
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from skyfill.catalog import Provenance
     from skyfill.scale import Run, Source
 
-_LEVEL, _INPUT = "skyfill.level", "skyfill.input"
+_LEVEL, _INPUT, _TELL = "skyfill.level", "skyfill.input", "skyfill.tell"
 # What may be said about the input: roles and units that were guessed, facts that the user declared
 # here or in training, numbers converted to other units, and what may be wrong.
 GUESSED, DECLARED, CONVERTED, WARNED = "guessed", "declared", "converted", "warned"
@@ -57,14 +57,27 @@ def note(text: str) -> None:
 
 def warn(text: str, shown: str = "") -> None:
     """Print what may be wrong, even where notes are silenced; `shown` is printed in its place."""
-    if _is_new(WARNED, text):
+    if _is_new(WARNED, text) and not _told(shown or text):
         echo(f"warning: {shown or text}", err=True)
 
 
 def mention(kind: str, text: str, shown: str = "") -> None:
     """Print what was guessed, declared or converted; `shown` is printed in its place."""
-    if _is_new(kind, text):
-        note(f"{kind}: {shown or text}")
+    if _is_new(kind, text) and not _told(line := f"{kind}: {shown or text}"):
+        note(line)
+
+
+def tell_with(context: click.Context, tell: Callable[[str], None]) -> None:
+    """Hand what is said about the input to a function, in place of printing it."""
+    context.meta[_TELL] = tell
+
+
+def _told(line: str) -> bool:
+    context = click.get_current_context(silent=True)
+    tell = None if context is None else context.meta.get(_TELL)
+    if tell is not None:
+        tell(line)
+    return tell is not None
 
 
 def said_of_input() -> dict[str, list[str]]:

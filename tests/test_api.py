@@ -1,0 +1,280 @@
+"""Python's own door: the numbers of the shell, and tables of all kinds that come back as such."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from astropy import units as u
+from astropy.table import MaskedColumn, QTable
+from astropy.table import Table as Astropy
+from astropy.time import Time
+from click.testing import CliRunner
+
+import skyfill
+from skyfill.catalog import Table, read_table
+from skyfill.catalog.frames import as_given, as_table
+from skyfill.cli.main import main
+from skyfill.errors import CatalogError, ModelError, SkyfillWarning
+
+SMALL = {
+    "components": 2,
+    "fits": 1,
+    "refine": "off",
+    "method": "forest",
+    "trees": 10,
+    "role": {"e_V": "error:V"},
+    "errors": "on",
+}
+PLAIN = {**SMALL, "method": None, "trees": None}
+TYPED = [
+    *("--components", "2", "--fits", "1", "--refine", "off", "--method", "forest"),
+    *("--trees", "10", "--role", "e_V=error:V", "--errors", "on"),
+]
+
+
+def make_frame(n=240, seed=0):
+    """Stars with gaps, -999, an error, an identifier, text, a whole number and a class."""
+    rng = np.random.default_rng(seed)
+    kind = np.where(rng.random(n) < 0.5, "RRL", "QSO")
+    V = rng.normal(18, 1, n)
+    frame = pd.DataFrame(
+        {
+            "source_id": np.arange(n) + 4_611_686_018_427_387_904,
+            "V": V + rng.normal(0, 0.2, n),
+            "e_V": rng.uniform(0.1, 0.3, n),
+            "I": V - 0.8 + (kind == "RRL") + rng.normal(0, 0.2, n),
+            "W1": V - 2.0 + rng.normal(0, 0.4, n),
+            "n_obs": rng.poisson(30, n),
+            "note": rng.choice(["", "blend", "see text"], n),
+            "type": np.where(rng.random(n) < 0.1, None, kind),
+        }
+    )
+    frame.loc[rng.random(n) < 0.3, "I"] = np.nan
+    frame.loc[rng.random(n) < 0.1, "W1"] = -999.0
+    frame["n_obs"] = frame["n_obs"].astype("Int64").mask(rng.random(n) < 0.05)
+    return frame
+
+
+def as_kind(frame, kind):
+    """Give the same cells as a table of another package."""
+    if kind == "odd pandas":
+        odd = frame.assign(note=frame["note"].astype("category"), type=frame["type"].astype("str"))
+        odd["V"] = odd["V"].astype(object)
+        odd["I"] = odd["I"].astype("Float64")
+        odd["source_id"] = odd["source_id"].astype("UInt64")
+        return odd.set_index(pd.Index(np.arange(len(odd))[::-1] // 2, name="row"))
+    if kind == "polars":
+        return pl.from_pandas(frame)
+    if kind == "arrow":
+        return pa.Table.from_pandas(frame)
+    if kind == "astropy":
+        table = Astropy({name: frame[name].to_numpy() for name in ("source_id", "V", "e_V", "W1")})
+        table["I"] = MaskedColumn(frame["I"].fillna(0.0), mask=frame["I"].isna())
+        lost = frame["n_obs"].isna()
+        table["n_obs"] = MaskedColumn(frame["n_obs"].fillna(0).astype(int), mask=lost)
+        for name in ("note", "type"):
+            texts = frame[name].fillna("").astype(str).to_numpy(str)
+            table[name] = MaskedColumn(texts, mask=texts == "")
+        return table[list(frame.columns)]
+    return frame
+
+
+@pytest.fixture(scope="module")
+def by_shell(tmp_path_factory):
+    """What the shell makes of a CSV file: model, classes and filled table."""
+    folder = tmp_path_factory.mktemp("shell")
+    make_frame().to_csv(folder / "stars.csv", index=False)
+    make_frame(seed=1).to_csv(folder / "others.csv", index=False)
+    words = [str(folder / "stars.csv"), "--label", "type", *TYPED, "-o", str(folder / "m.skyfill")]
+    places = [str(folder / "m.skyfill"), str(folder / "others.csv")]
+    classes, filled = folder / "classes.parquet", folder / "filled.parquet"
+    said = {}
+    for command in (
+        ["train", *words],
+        ["classify", *places, "--prefix", "sf_", "-o", str(classes)],
+        ["impute", *places, "--quantiles", "0.16,0.84", "--draws", "2", "-o", str(filled)],
+    ):
+        result = CliRunner().invoke(main, command)
+        assert result.exit_code == 0, result.output
+        said[command[0]] = result.stderr.splitlines()
+    return folder, said, read_table(classes), read_table(filled)
+
+
+def quietly(call, *args, **options):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        return call(*args, **options), found
+
+
+@pytest.mark.parametrize("kind", ["path", "pandas", "odd pandas", "polars", "arrow", "astropy"])
+def test_python_has_the_bits_of_the_shell(by_shell, kind):
+    folder, _, classes, filled = by_shell
+    stars, others = (as_kind(make_frame(seed=seed), kind) for seed in (0, 1))
+    if kind == "path":
+        stars, others = folder / "stars.csv", str(folder / "others.csv")
+    model, _ = quietly(skyfill.train, stars, "type", **SMALL)
+    assert model.identifier == skyfill.load_model(folder / "m.skyfill").identifier
+    found, _ = quietly(model.classify, others, prefix="sf_")
+    again, _ = quietly(model.impute, others, quantiles=[0.16, 0.84], draws=2)
+    for one, two in ((found, classes), (again, filled)):
+        mine = one if isinstance(one, Table) else as_table(one)
+        assert mine.names == two.names
+        for name in two.names:
+            assert mine.column(name).to_pylist() == two.column(name).to_pylist(), name
+
+
+def test_what_the_shell_prints_is_a_warning_each(by_shell):
+    _, said, _, _ = by_shell
+    kinds = ("guessed: ", "declared: ", "converted: ", "warning: ")
+    model, found = quietly(skyfill.train, make_frame(), "type", **SMALL)
+    assert all(issubclass(each.category, SkyfillWarning) for each in found)
+    assert {each.filename for each in found} == {__file__}
+    lines = [line.removeprefix("warning: ") for line in said["train"] if line.startswith(kinds)]
+    assert [str(each.message) for each in found] == lines
+    _, found = quietly(model.classify, make_frame(seed=1), prefix="sf_")
+    lines = [line.removeprefix("warning: ") for line in said["classify"] if line.startswith(kinds)]
+    assert [str(each.message) for each in found] == lines
+
+
+@pytest.fixture(scope="module")
+def model():
+    return quietly(skyfill.train, make_frame(), label="type", **SMALL)[0]
+
+
+def test_a_frame_of_pandas_keeps_index_types_and_cells(model):
+    frame = as_kind(make_frame(seed=1), "odd pandas")
+    frame.attrs["origin"] = "here"
+    before = frame.copy()
+    found, _ = quietly(model.classify, frame, prefix="sf_")
+    pd.testing.assert_frame_equal(frame, before)
+    pd.testing.assert_frame_equal(found[list(frame.columns)], before)
+    assert found.attrs == frame.attrs
+    filled, _ = quietly(model.impute, frame)
+    kept = ["source_id", "n_obs", "note", "type"]
+    pd.testing.assert_frame_equal(filled[kept], before[kept])
+    seen = frame["I"].notna()
+    assert filled["I"].dtype == np.float64
+    assert filled["I"].notna().all()
+    assert filled.loc[seen.to_numpy(), "I"].tolist() == frame.loc[seen.to_numpy(), "I"].tolist()
+
+
+def test_a_frame_of_polars_keeps_its_types(model):
+    frame = as_kind(make_frame(seed=1), "polars").with_columns(pl.col("note").cast(pl.Categorical))
+    found, _ = quietly(model.classify, frame, prefix="sf_")
+    assert found.select(frame.columns).equals(frame)
+    assert found.schema["note"] == frame.schema["note"]
+    assert found["sf_class"].dtype == pl.String
+
+
+def test_a_table_of_astropy_keeps_units_masks_and_columns_of_other_kinds(model):
+    table = QTable(as_kind(make_frame(seed=1), "astropy"))
+    table["V"] = table["V"] * u.mag
+    table["when"] = Time(np.full(len(table), 59000.0), format="mjd")
+    table.meta["origin"] = "here"
+    found, _ = quietly(model.classify, table, prefix="sf_")
+    assert isinstance(found, QTable)
+    assert found.meta == table.meta
+    assert found["V"].unit == u.mag
+    assert (found["V"] == table["V"]).all()
+    assert (found["I"].mask == table["I"].mask).all()
+    assert (found["when"] == table["when"]).all()
+    filled, _ = quietly(model.impute, table)
+    assert filled["V"].unit == u.mag
+    assert not np.ma.getmaskarray(filled["I"]).any()
+
+
+def test_a_table_of_arrow_keeps_its_types(model):
+    table = as_kind(make_frame(seed=1), "arrow")
+    table = table.set_column(6, "note", table.column("note").dictionary_encode())
+    found, _ = quietly(model.classify, table, prefix="sf_")
+    assert found.select(table.column_names).equals(table)
+    assert found.schema.field("sf_entropy").metadata
+
+
+def test_a_path_and_a_table_of_skyfill_give_one_of_skyfill(model, tmp_path):
+    make_frame(seed=1).to_csv(tmp_path / "stars.csv", index=False)
+    one, _ = quietly(model.impute, tmp_path / "stars.csv")
+    two, _ = quietly(model.impute, read_table(tmp_path / "stars.csv"))
+    assert isinstance(one, Table)
+    assert isinstance(two, Table)
+    assert one.arrow.equals(two.arrow)
+
+
+def test_a_model_comes_back_from_its_file(model, tmp_path):
+    model.save(tmp_path / "m.skyfill")
+    again = skyfill.load_model(str(tmp_path / "m.skyfill"))
+    assert again.identifier == model.identifier
+    frame = make_frame(seed=2)
+    one, two = (quietly(each.classify, frame, prefix="sf_")[0] for each in (model, again))
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_options_are_those_of_the_shell(model):
+    frame = make_frame(seed=1)
+    shares = {"RRL": 0.02, "QSO": 0.98}
+    one, _ = quietly(model.classify, frame, prefix="sf_", prior=shares)
+    two, _ = quietly(model.classify, frame, prefix="sf_", prior="RRL=0.02,QSO=0.98")
+    pd.testing.assert_frame_equal(one, two)
+    usual, _ = quietly(model.classify, frame, prefix="sf_", gap_draws=0)
+    assert one["sf_p_RRL"].mean() < usual["sf_p_RRL"].mean()
+    assert usual.loc[frame["I"].isna(), "sf_gap_share"].isna().all()
+    with pytest.raises(TypeError, match=r"no option 'lable'; did you mean 'label'"):
+        skyfill.train(frame, lable="type")
+    with pytest.raises(TypeError, match="output: has no effect in Python, since the result is"):
+        skyfill.train(frame, "type", output="m.skyfill")
+    with pytest.raises(TypeError, match="json: has no effect in Python"):
+        model.classify(frame, json=True)
+    with pytest.raises(TypeError, match="delimiter: is for files, not for tables in memory"):
+        skyfill.train(frame, "type", delimiter=";")
+    with pytest.raises(TypeError, match="scheduler: a table in memory needs none"):
+        model.impute(frame, scheduler="local")
+    with pytest.raises(CatalogError, match=r"'--sure': 2.0 is not in the range"):
+        model.classify(frame, sure=2.0)
+    with pytest.raises(CatalogError, match=r"'--prior': .*write CLASS=NUMBER"):
+        model.classify(frame, prior="RRL")
+    with pytest.raises(CatalogError, match="no column 'kind'; did you mean"):
+        skyfill.train(frame, "kind")
+    with pytest.raises(CatalogError, match="a builtins list is no table; give a path"):
+        skyfill.train([[1.0, 2.0]])
+    with pytest.raises(ModelError, match="was trained without labels"):
+        quietly(
+            quietly(skyfill.train, frame, **SMALL | {"method": None, "trees": None})[0].classify,
+            frame,
+        )
+
+
+def test_the_device_that_was_chosen_stays(model):
+    skyfill.use_device("cpu")
+    try:
+        quietly(model.impute, make_frame(seed=1))
+        assert skyfill.device.chosen_device() == "cpu"
+    finally:
+        skyfill.use_device("auto")
+
+
+def test_repeated_and_odd_names_are_told(model):
+    frame = make_frame(seed=1)
+    with pytest.raises(CatalogError, match="the name 'V' occurs twice"):
+        model.impute(pd.concat([frame, frame[["V"]]], axis=1))
+    found, _ = quietly(model.impute, frame.rename(columns={"note": 7}))
+    assert 7 in found.columns
+
+
+def test_columns_that_no_file_could_hold_are_text():
+    frame = pd.DataFrame(
+        {
+            "mixed": [1.5, "?", None],
+            "bytes": [b"a", b"\xff", None],
+            "when": pd.period_range("2020", periods=3),
+        }
+    )
+    table = as_table(frame)
+    assert table.arrow.to_pydict() == {
+        "mixed": ["1.5", "?", None],
+        "bytes": ["a", "\ufffd", None],
+        "when": [str(each) for each in frame["when"]],
+    }
+    pd.testing.assert_frame_equal(as_given(table, table, frame), frame)
