@@ -12,12 +12,12 @@ __version__ = "0.1.0.dev0"
 
 # Heavy parts load on first use, so that `import skyfill` stays fast.
 _PUBLIC = {
-    "CatalogClassifier": "skyfill.classify",
+    "CatalogClassifier": "skyfill.estimators",
     "DiscreteNetwork": "skyfill.network",
     "GaussianNetwork": "skyfill.network",
     "Model": "skyfill.api",
-    "NetworkImputer": "skyfill.impute",
-    "OneNetworkImputer": "skyfill.impute",
+    "NetworkImputer": "skyfill.estimators",
+    "OneNetworkImputer": "skyfill.estimators",
     "fit_parameters": "skyfill.network",
     "learn_network": "skyfill.network",
     "load_model": "skyfill.api",

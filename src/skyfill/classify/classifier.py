@@ -39,6 +39,7 @@ from skyfill.impute._inputs import (
     validated,
     warn_of_missing,
     warn_of_sentinels,
+    with_known,
 )
 from skyfill.impute.base import as_generator
 from skyfill.network import Cells
@@ -176,15 +177,18 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         groups : array of shape (n,), optional
             Rows of one object have the same value. They are never on both sides of a fold.
         lower, upper, errors : arrays of shape (n, p), optional
-            Limits of missing values and errors of seen ones, as in `NetworkImputer.fit`. Trees
-            see a limit as a gap; what is filled there respects it.
+            Limits of missing values and errors of seen ones, as in `NetworkImputer.fit`: arrays,
+            or the columns of `X` that hold them, as ``errors={"V": "V_err"}``. Trees see a limit
+            as a gap; what is filled there respects it.
         fluxes : sequence of bool or None, optional
             Whether each column is a flux, as in `NetworkImputer.fit`.
         """
         self._check_options()
+        known: dict[str, Any] = {"lower": lower, "upper": upper, "errors": errors}
+        X, known = with_known(self, X, known, reset=True)
         numbers = validated(self, X, reset=True)
         self.kept_ = learnable_columns(numbers, getattr(self, "feature_names_in_", None))
-        lower, upper, errors = (part_of(array, self.kept_) for array in (lower, upper, errors))
+        known = {kind: part_of(array, self.kept_) for kind, array in known.items()}
         X, numbers = (X, numbers) if self.kept_.all() else (numbers[:, self.kept_],) * 2
         labels = self._labels(y, numbers)
         unlabeled, weights = ~labels.known, None
@@ -201,12 +205,11 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             field=unlabeled if self._wants("field") else None,
         )
         self.classes_ = labels.classes
-        cells = Cells(numbers, lower, upper, errors)
+        cells = Cells(numbers, **known)
         self.given_ = given_columns(cells)
         if fluxes is not None:
             fluxes = np.asarray(fluxes, object)[self.kept_].tolist()
-        known = {"lower": lower, "upper": upper, "errors": errors, "fluxes": fluxes}
-        self.imputer_ = self._fit_imputer(X, rng, **known)
+        self.imputer_ = self._fit_imputer(X, rng, **known, fluxes=fluxes)
         fitted = fit_scorer(
             self.imputer_.network_,
             cells,
@@ -254,6 +257,7 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _new_cells(self, X: Any, **known: Any) -> Cells:
         check_is_fitted(self)
+        X, known = with_known(self, X, known, reset=False)
         numbers = np.asarray(part_of(validated(self, X, reset=False), self.kept_))
         parts = {name: part_of(each, self.kept_) for name, each in known.items()}
         cells = Cells(numbers, **parts)

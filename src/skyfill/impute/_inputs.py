@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from skyfill.catalog import Table
 from skyfill.catalog.column_summary import summarize_column
 from skyfill.catalog.sentinels import find_unmistakable
+from skyfill.catalog.table import nearest
 from skyfill.catalog.usual_values import find_usual
 from skyfill.errors import DataError, EmptyColumnWarning, MissingLimitsWarning, SentinelWarning
 from skyfill.network import Cells, MixtureNetwork
@@ -63,15 +64,118 @@ def validated(estimator: Any, X: Any, *, reset: bool) -> Array:
     """Convert `X` to numbers, with scikit-learn's checks of feature names and counts.
 
     With ``reset`` the attributes ``n_features_in_`` and ``feature_names_in_`` are set; without it
-    they are compared with those of `X`.
+    they are compared with those of `X`, whose columns are put in their order.
     """
     from sklearn.utils.validation import validate_data
 
+    if not reset:
+        X = in_order(X, getattr(estimator, "feature_names_in_", None))
     table = as_arrow(X)
     if table is None:
-        return np.asarray(validate_data(estimator, unmasked(X), reset=reset, **_CHECKS))
+        try:
+            return np.asarray(validate_data(estimator, unmasked(X), reset=reset, **_CHECKS))
+        except (TypeError, ValueError):
+            _refuse_text(X)
+            raise
     validate_data(estimator, table, reset=reset, skip_check_array=True)
     return _checked(_from_arrow(table), estimator)
+
+
+def _refuse_text(X: Any) -> None:
+    """Name a column of a frame that is no numbers."""
+    for name in column_names(X) or ():
+        for cell in X[name].dropna().unique() if hasattr(X[name], "dropna") else ():
+            try:
+                float(cell)
+            except (TypeError, ValueError):
+                raise DataError(
+                    f"column {str(name)!r}: {str(cell)!r} is not a number; leave the column out, "
+                    "or put NaN there"
+                ) from None
+
+
+def column_names(X: Any) -> list[Any] | None:
+    """Name the columns of a table; None where they have no names."""
+    for attribute in ("colnames", "column_names", "columns"):
+        found = getattr(X, attribute, None)
+        if found is not None:
+            return list(found)
+    return list(X.names) if isinstance(X, Table) else None
+
+
+def in_order(X: Any, names: Any) -> Any:
+    """Put the columns of a table in the order of `names`, if it has these and no others."""
+    own = None if names is None else column_names(X)
+    wish = [] if names is None else list(names)
+    is_other = own is not None and own != wish
+    return picked(X, wish) if is_other and sorted(map(str, own or ())) == sorted(wish) else X
+
+
+def picked(X: Any, names: Sequence[Any]) -> Any:
+    """Take columns of a table by their names."""
+    return X.select(list(names)) if hasattr(X, "select") else X[list(names)]
+
+
+def with_known(
+    estimator: Any, X: Any, known: Mapping[str, Any], *, reset: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Take limits and errors that are columns of a table out of it, as arrays beside its features.
+
+    Parameters
+    ----------
+    estimator : object
+        With ``reset`` it gets ``columns_``: the names that `fit` was given. They hold for tables
+        with such columns as far as a call says nothing else.
+    X : array of shape (n, p), or a table
+    known : mapping
+        `lower`, `upper` and `errors`: arrays, tables with the columns of `X`, or the columns of
+        `X` that hold them by the names of their features.
+
+    Returns
+    -------
+    X : array or table
+        Features alone.
+    dict
+        Arrays of the shape of these features, or None.
+    """
+    told = {k: dict(each) for k, each in known.items() if isinstance(each, Mapping)}
+    if reset:
+        estimator.columns_ = told
+    held, names = {**estimator.columns_, **told}, column_names(X)
+    if names is None:
+        if told:
+            raise DataError(f"{next(iter(told))}= by names needs a table whose columns have names")
+        return X, dict(known)
+    beside = {column for columns in held.values() for column in columns.values()} & {*names}
+    features = [name for name in names if name not in beside]
+    table = X
+    if beside:
+        X = picked(X, features)
+    if not reset:
+        X = in_order(X, getattr(estimator, "feature_names_in_", None))
+        features = column_names(X) or features
+    found = {kind: in_order(each, list(map(str, features))) for kind, each in known.items()}
+    for kind, columns in held.items():
+        if kind not in told and known.get(kind) is not None:
+            continue
+        if kind in told:
+            _check_there(kind, columns.values(), names)
+            _check_there(kind, columns, features)
+        there = {f: column for f, column in columns.items() if f in features and column in names}
+        found[kind] = None
+        if there:
+            part = np.full((len(table), len(features)), np.nan)
+            for feature, column in there.items():
+                part[:, features.index(feature)] = as_numbers(picked(table, [column])).X[:, 0]
+            found[kind] = part
+    return X, found
+
+
+def _check_there(kind: str, wanted: Iterable[Any], names: Sequence[Any]) -> None:
+    for name in wanted:
+        if name not in names:
+            known = map(str, names)
+            raise DataError(f"{kind}=: no column {name!r}; {nearest(str(name), known)}")
 
 
 def unmasked(X: Any) -> Any:
@@ -137,6 +241,22 @@ def given_columns(cells: Cells) -> dict[str, NDArray[np.bool_]]:
     found = {"lower": cells.lower, "upper": cells.upper, "errors": cells.errors}
     stated = {k: ~np.isnan(part) for k, part in found.items() if part is not None}
     return {k: np.asarray(part.any(axis=0)) for k, part in stated.items()}
+
+
+def count_known(cells: Cells) -> NDArray[np.int64]:
+    """Count the cells of each column that are seen, seen with an error, limited, and unknown."""
+    seen, noisy, limited = ~np.isnan(cells.values), cells.is_noisy, cells.is_limited
+    return np.stack([each.sum(axis=0) for each in (seen, noisy, limited, ~seen & ~limited)])
+
+
+def widths_of_limits(cells: Cells) -> Array:
+    """Return the median width of the limits of each column; 0 where they are hard."""
+    found, limited = np.zeros(cells.values.shape[1]), cells.is_limited
+    if cells.errors is not None:
+        for j, (errors, rows) in enumerate(zip(cells.errors.T, limited.T, strict=True)):
+            if rows.any():
+                found[j] = np.median(np.nan_to_num(errors[rows]))
+    return found
 
 
 def warn_of_missing(given: Mapping[str, Any], cells: Cells, known: Mapping[str, Any]) -> None:

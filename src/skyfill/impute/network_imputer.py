@@ -7,14 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from skyfill.errors import ConvergenceWarning
 from skyfill.impute._inputs import (
     Array,
+    count_known,
     given_columns,
     part_of,
     warn_of_missing,
     warn_of_sentinels,
+    widths_of_limits,
+    with_known,
 )
 from skyfill.impute.base import DistributionImputer, as_generator
 from skyfill.impute.refined_network import RefinedNetwork, refined
@@ -136,15 +140,21 @@ class NetworkImputer(DistributionImputer):
         errors : array of shape (n, p), optional
             Standard deviations of the errors of seen values, and the widths of limits. The
             distribution learned is that of the values without errors. NaN or 0: exact.
+
+            Limits and errors may also be columns of `X`, as ``errors={"V": "V_err"}`` says; these
+            are no features, and are found again in the tables to fill.
         fluxes : sequence of bool or None, optional
             Whether each column is a flux; None if that is not known. The map of positive fluxes is
             a logarithm where it is not one of ranks; with limits or errors, so is that of positive
             columns of unknown kind that have upper limits or span more than a decade.
         """
+        given = {"lower": lower, "upper": upper, "errors": errors}
+        X, given = with_known(self, X, given, reset=True)
         numbers = self._first_rows(X)
-        known = (part_of(array, self.kept_) for array in (lower, upper, errors))
-        cells = Cells(numbers, *known)
+        known = {kind: part_of(array, self.kept_) for kind, array in given.items()}
+        cells = Cells(numbers, **known)
         self.given_ = given_columns(cells)
+        self.counts_, self.widths_ = count_known(cells), widths_of_limits(cells)
         if fluxes is not None:
             fluxes = np.asarray(fluxes, object)[self.kept_].tolist()
         self._learn(cells, fluxes)
@@ -191,6 +201,8 @@ class NetworkImputer(DistributionImputer):
 
     def _cells(self, X: Any, **known: Any) -> Cells:
         """Check new rows and what is known of them; TypeError for what is not of `Cells`."""
+        check_is_fitted(self)
+        X, known = with_known(self, X, known, reset=False)
         numbers = self._new_rows(X)
         cells = Cells(numbers, **{name: part_of(a, self.kept_) for name, a in known.items()})
         warn_of_missing(self.given_, cells, known)

@@ -20,6 +20,7 @@ from skyfill.catalog.column_info import FLUXES, MAGNITUDES
 from skyfill.catalog.limit_rules import flag_column
 from skyfill.catalog.units import is_flux_unit, numbers_in
 from skyfill.errors import CatalogError
+from skyfill.impute._inputs import count_known
 from skyfill.model import results
 from skyfill.model.declared import cleaned
 from skyfill.model.measured import reason_columns
@@ -123,10 +124,7 @@ def learn_detections(
 
 def count_cells(cells: Cells) -> tuple[CellCounts, ...]:
     """Count what is known of the cells of each column."""
-    seen, noisy, limited = ~np.isnan(cells.values), cells.is_noisy, cells.is_limited
-    unknown = ~seen & ~limited
-    counts = (part.sum(axis=0).tolist() for part in (seen, noisy, limited, unknown))
-    return tuple(CellCounts(*each) for each in zip(*counts, strict=True))
+    return tuple(CellCounts(*each) for each in count_known(cells).T.tolist())
 
 
 def summarize_cells(model: Model) -> dict[str, Any] | None:
