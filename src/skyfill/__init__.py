@@ -18,6 +18,7 @@ _PUBLIC = {
     "Model": "skyfill.api",
     "NetworkImputer": "skyfill.estimators",
     "OneNetworkImputer": "skyfill.estimators",
+    "SkyfillWarning": "skyfill.errors",
     "fit_parameters": "skyfill.network",
     "learn_network": "skyfill.network",
     "load_model": "skyfill.api",

@@ -77,7 +77,7 @@ def train(table: Any, label: str | None = None, **options: Any) -> Model:
     >>> stars.loc[::5, "I"] = np.nan
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     model = train(stars, label="type", role={"V": "feature"}, quick=True)
+    ...     model = train(stars, label="type", features=["V", "I"], quick=True)
     ...     found = model.classify(stars.iloc[:3])
     >>> model.names, found.index.tolist()
     (('V', 'I'), [0, 1, 2])

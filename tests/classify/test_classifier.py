@@ -226,11 +226,11 @@ def test_options_that_make_no_sense_are_named(options, message):
         quick().set_params(**options).fit(*stars(60))
 
 
-def test_columns_in_another_order_unseen_or_absent_are_refused_by_the_estimator():
+def test_columns_unseen_or_absent_are_refused_by_the_estimator():
     X, y = stars(60)
     table = pa.table({name: X[:, j] for j, name in enumerate("JHKV")})
     found = quick().fit(table, y)
-    for names in (["H", "J", "K", "V"], ["J", "H", "K"], ["J", "H", "K", "W"]):
+    for names in (["J", "H", "K"], ["J", "H", "K", "W"]):
         columns = {name: X[:, j] for j, name in enumerate(names)}
         with pytest.raises(ValueError, match="feature names"):
             found.predict(pa.table(columns))
