@@ -14,7 +14,7 @@ from astropy.time import Time
 from click.testing import CliRunner
 
 import skyfill
-from skyfill.catalog import Table, read_table
+from skyfill.catalog import Table, read_table, write_table
 from skyfill.catalog.frames import as_given, as_table
 from skyfill.cli.main import main
 from skyfill.errors import CatalogError, ModelError, SkyfillWarning
@@ -278,3 +278,51 @@ def test_columns_that_no_file_could_hold_are_text():
         "when": [str(each) for each in frame["when"]],
     }
     pd.testing.assert_frame_equal(as_given(table, table, frame), frame)
+
+
+def test_a_large_file_is_learned_from_as_the_shell_does(by_shell, tmp_path):
+    folder, *_ = by_shell
+    table = read_table(folder / "stars.csv")
+    write_table(table, tmp_path / "stars.parquet")
+    typed = ["--features", "V,I,W1", *TYPED, "--out-of-core"]
+    typed = [word for pair in zip(typed[::2], [*typed[1::2], ""], strict=True) for word in pair
+             if pair[0] not in ("--method", "--trees") and word]  # fmt: skip
+    words = ["train", str(tmp_path / "stars.parquet"), *typed, "-o", str(tmp_path / "m.skyfill")]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    options = {"features": ["V", "I", "W1"], "out_of_core": True, **PLAIN}
+    model, _ = quietly(skyfill.train, tmp_path / "stars.parquet", **options)
+    assert model.identifier == skyfill.load_model(tmp_path / "m.skyfill").identifier
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.skyfill", "stars.parquet"]
+
+
+def test_a_long_table_has_the_draws_of_one_piece(model, monkeypatch):
+    frame = make_frame(seed=1).drop(columns="source_id")
+    whole, _ = quietly(model.impute, frame, draws=3)
+    monkeypatch.setattr("skyfill.scale.inputs.BATCH_ROWS", 50)
+    parts, _ = quietly(model.impute, frame, draws=3)
+    pd.testing.assert_frame_equal(whole, parts)
+
+
+def test_all_associations_of_an_object_become_one_row(model):
+    frame = make_frame(seed=1).iloc[[0, 0, 1]]
+    frame = frame.assign(base_row=[0, 0, 1], prob_association=[0.9, 0.1, 1.0])
+    for work in (model.classify, model.impute):
+        found, _ = quietly(work, frame, prefix="sf_")
+        assert found["source_id"].tolist() == frame["source_id"].unique().tolist()
+
+
+def test_objects_of_astropy_are_cells():
+    table = Astropy({"J": np.array([1.5, None, "?"], object), "K": [1.0, 2.0, 3.0]})
+    assert as_table(table).arrow.to_pydict() == {"J": ["1.5", None, "?"], "K": [1.0, 2.0, 3.0]}
+
+
+def test_a_model_says_what_it_is_and_errors_which_file(model, tmp_path):
+    assert repr(model) == f"<skyfill model {model.identifier}: V, I, W1, classes QSO, RRL>"
+    (tmp_path / "a.csv").write_text("V,V\n1,2\n")
+    with pytest.raises(CatalogError, match=r"a.csv: .*'V' occurs twice"):
+        model.classify(tmp_path / "a.csv")
+    with pytest.raises(FileNotFoundError, match="none.csv"):
+        model.classify(tmp_path / "none.csv")
+    with pytest.raises(CatalogError, match="a HATS catalogue is not read into memory"):
+        model.classify("hats://stars")

@@ -23,9 +23,10 @@ from skyfill.catalog.table import nearest
 from skyfill.cli import classify as classifying
 from skyfill.cli import impute as imputing
 from skyfill.cli import train as training
+from skyfill.cli.main import with_file
 from skyfill.cli.terminal import QUIET, set_level, tell_with
 from skyfill.device import chosen_device
-from skyfill.errors import CatalogError, SkyfillWarning
+from skyfill.errors import CatalogError, DataError, SkyfillWarning
 from skyfill.scale import TableSource
 from skyfill.scale.hats import is_hats
 
@@ -103,6 +104,10 @@ def load_model(path: str | PathLike[str]) -> Model:
 class Model(models.Model):
     """A fitted model that is used on tables of any kind; see `train` and `load_model`."""
 
+    def __repr__(self) -> str:
+        classes = f", classes {', '.join(self.scorer.classes)}" if self.scorer else ""
+        return f"<skyfill model {self.identifier}: {', '.join(self.names)}{classes}>"
+
     @classmethod
     def of(cls, model: models.Model) -> Model:
         """Let a model be used on tables of any kind."""
@@ -179,17 +184,19 @@ def _asked(
     words = [word for name, value in chosen.items() for word in _words(known[name], value)]
     typed = [str(place) if isinstance(place, str | TableSource) else name
              for name, place in places.items()]  # fmt: skip
+    held = {name: place for name, place in places.items() if not isinstance(place, str)}
+    words = ["--output=-", *words, "--", *typed]
     try:
-        with command.make_context(
-            f"skyfill {command.name}", ["--output=-", *words, "--", *typed]
-        ) as context:
+        with command.make_context(f"skyfill {command.name}", words) as context:
             set_level(context, QUIET)
             tell_with(context, _tell)
             context.params.pop("output")  # of which the record of how it was made says nothing
-            held = {k: v for k, v in places.items() if not isinstance(v, str)}
             yield context, context.params | held | {"output": None}
     except click.ClickException as error:
         raise CatalogError(error.format_message()) from None
+    except (CatalogError, DataError) as error:
+        message = str(error) if "catalog" in held else with_file(str(error), context.params)
+        raise type(error)(message) from error
 
 
 def _keyword(option: click.Option) -> str:

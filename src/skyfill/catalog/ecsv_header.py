@@ -13,7 +13,7 @@ from skyfill.catalog.arrays import is_number
 from skyfill.catalog.column_info import ColumnInfo, described
 from skyfill.catalog.file_io import read_line
 from skyfill.catalog.table import schema_meta, shortened, with_facts
-from skyfill.errors import CatalogError
+from skyfill.errors import CatalogError, SkyfillWarning
 from skyfill.limits import check_limit, limit
 
 ECSV_MAGIC = b"# %ECSV"
@@ -33,7 +33,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-class HeaderWarning(UserWarning):
+class HeaderWarning(SkyfillWarning):
     """A text table is read otherwise than most: names that are numbers or lost, decimal commas."""
 
 

@@ -51,9 +51,12 @@ def as_table(given: Any) -> Table:
     if kind == "skyfill":
         return given  # type: ignore[no-any-return]
     if kind == "astropy":
-        # Mixed objects, and columns that are made of several.
-        names = [n for n in given.colnames if getattr(given[n], "dtype", "O") != "O"]
-        table = Table.from_astropy(given[names])
+        # Times and positions have no type of cells.
+        kinds = {n: given[n].dtype.kind for n in given.colnames if hasattr(given[n], "dtype")}
+        table = Table.from_astropy(given[[n for n, each in kinds.items() if each != "O"]])
+        for name in (n for n, each in kinds.items() if each == "O"):
+            table = table.with_column(name, _from_cells(given[name].tolist()))
+        table = table.select(kinds)
     elif kind == "pandas":
         columns = [_from_series(given.iloc[:, j]) for j in range(given.shape[1])]
         names = [str(name) for name in given.columns]
@@ -72,16 +75,28 @@ def as_table(given: Any) -> Table:
 
 def _from_series(column: Any) -> pa.Array:
     """Convert a column of pandas; bytes and cells of mixed types become text."""
+    if hasattr(column, "sparse"):
+        column = column.sparse.to_dense()
     try:
         array = pa.array(column, from_pandas=True)
         if isinstance(array, pa.ChunkedArray):
             array = array.combine_chunks()
         if not (pa.types.is_binary(array.type) or isinstance(array, pa.ExtensionArray)):
             return array
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except (pa.ArrowException, OverflowError, TypeError):
         pass
-    cells = zip(column.tolist(), column.isna().tolist(), strict=True)
-    return pa.array([None if is_gap else _text(cell) for cell, is_gap in cells], pa.string())
+    return _from_cells(column.astype(object).where(column.notna(), None).tolist())
+
+
+def _from_cells(cells: list[Any]) -> pa.Array:
+    """Convert cells of any type, None where there is none; those of mixed types become text."""
+    try:
+        array = pa.array(cells)
+        if not pa.types.is_binary(array.type):
+            return array
+    except (pa.ArrowException, OverflowError, TypeError):
+        pass
+    return pa.array([None if cell is None else _text(cell) for cell in cells], pa.string())
 
 
 def _text(cell: Any) -> str:
@@ -146,11 +161,13 @@ def _as_pandas(result: Table, same: set[str], frame: Any) -> Any:
 
 
 def _as_astropy(result: Table, same: set[str], given: Any) -> Any:
-    plain = result.to_astropy()
+    new = result.drop(same).to_astropy()
     columns = {}
-    for name in plain.colnames:
-        new = plain[name]
-        columns[name] = given[name] if name in same else new if new.mask.any() else new.filled()
+    for name in result.names:
+        if name in same:
+            columns[name] = given[name]
+        else:
+            columns[name] = new[name] if new[name].mask.any() else new[name].filled()
     if len(given) == len(result):
         columns |= {name: given[name] for name in given.colnames if name not in columns}
     return type(given)(columns, meta=given.meta)

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import wraps
 from importlib import import_module
@@ -252,7 +252,7 @@ def guarded(callback: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return callback(*args, **kwargs)
         except (CatalogError, DataError) as error:
-            raise CatalogError(_with_file(str(error), context.params)) from error
+            raise CatalogError(with_file(str(error), context.params)) from error
 
     return run
 
@@ -273,7 +273,7 @@ def _check_text(option: str, word: str) -> None:
         raise CatalogError(f"{option} {word}: is not UTF-8 text") from None
 
 
-def _with_file(message: str, params: dict[str, Any]) -> str:
+def with_file(message: str, params: Mapping[str, Any]) -> str:
     """Put the name of the table in front of a message that names no file."""
     paths = [str(path) for value in params.values() for path in paths_of(value)]
     about = next((params[name] for name in _TABLES if params.get(name)), None)

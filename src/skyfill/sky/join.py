@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog import ColumnInfo, Reason, Role, Table
-from skyfill.errors import CatalogError
+from skyfill.errors import CatalogError, SkyfillWarning
 from skyfill.sky.depths import Places, new_limits, with_depths
 from skyfill.sky.identifiers import match_identifiers
 from skyfill.sky.matching import Matches
@@ -21,7 +21,7 @@ from skyfill.sky.survey import Flag, MatchReport, MatchRules, Survey, SurveyMatc
 _WITHOUT_REASONS = (Role.IDENTIFIER, Role.POSITION, Role.ERROR, Role.REASON)
 
 
-class NothingMatchedWarning(UserWarning):
+class NothingMatchedWarning(SkyfillWarning):
     """No object of the base has a counterpart in a survey."""
 
 

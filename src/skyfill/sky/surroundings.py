@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skyfill.errors import CatalogError
+from skyfill.errors import CatalogError, SkyfillWarning
 from skyfill.sky.associations import Associations, Rest, associate
 from skyfill.sky.blends import read_light
 from skyfill.sky.conditions import Conditions, area_of
@@ -32,7 +32,7 @@ CHECKED, AREA_SOURCES = 200, 100
 NOTHING = 1e-12
 
 
-class CounterpartWarning(UserWarning):
+class CounterpartWarning(SkyfillWarning):
     """Something about position errors, radii or areas that makes probabilities doubtful."""
 
 
