@@ -322,7 +322,23 @@ def test_a_model_says_what_it_is_and_errors_which_file(model, tmp_path):
     (tmp_path / "a.csv").write_text("V,V\n1,2\n")
     with pytest.raises(CatalogError, match=r"a.csv: .*'V' occurs twice"):
         model.classify(tmp_path / "a.csv")
-    with pytest.raises(FileNotFoundError, match="none.csv"):
+    with pytest.raises(CatalogError, match=r"none.csv: no such file"):
         model.classify(tmp_path / "none.csv")
     with pytest.raises(CatalogError, match="a HATS catalogue is not read into memory"):
         model.classify("hats://stars")
+
+
+def test_shares_of_a_field_are_those_of_the_shell(by_shell, tmp_path):
+    folder, *_ = by_shell
+    places = [str(folder / "stars.csv"), "--label", "type", *TYPED]
+    words = ["train", *places, "--field", str(folder / "others.csv"), "-o", str(tmp_path / "m")]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    model, _ = quietly(skyfill.train, make_frame(), "type", field=make_frame(seed=1), **SMALL)
+    assert model.identifier == skyfill.load_model(tmp_path / "m").identifier
+    words = ["classify", str(folder / "m.skyfill"), str(folder / "others.csv"), "--prefix", "sf_"]
+    words += ["--prior", "estimate", "-o", str(tmp_path / "c.parquet")]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    plain = skyfill.load_model(folder / "m.skyfill")
+    mine, _ = quietly(plain.classify, make_frame(seed=1), prefix="sf_", prior="estimate")
+    shares = read_table(tmp_path / "c.parquet").numbers("sf_p_QSO", "sf_p_RRL")
+    np.testing.assert_array_equal(mine[["sf_p_QSO", "sf_p_RRL"]], shares)

@@ -24,6 +24,7 @@ from skyfill.cli import classify as classifying
 from skyfill.cli import impute as imputing
 from skyfill.cli import train as training
 from skyfill.cli.main import with_file
+from skyfill.cli.options import CATALOG
 from skyfill.cli.terminal import QUIET, set_level, tell_with
 from skyfill.device import chosen_device
 from skyfill.errors import CatalogError, DataError, SkyfillWarning
@@ -54,7 +55,8 @@ def train(table: Any, label: str | None = None, **options: Any) -> Model:
     **options
         Those of ``skyfill train`` by their long names, with ``_`` for ``-``: numbers, words, True
         for a flag, a list where several words have commas between them or an option may be
-        repeated, and a dict for CLASS=SHARE and the like. None is the default.
+        repeated, and a dict for CLASS=SHARE and the like. None is the default. `field` may be a
+        table as well.
 
     Returns
     -------
@@ -181,10 +183,13 @@ def _asked(
         if name in _OF_FILES and options[name] and isinstance(places["catalog"], TableSource):
             raise TypeError(f"{name}: is for files, not for tables in memory")
     chosen = {"device": chosen_device()} | {k: v for k, v in options.items() if v is not None}
+    tables = {name: TableSource.of(as_table(value), name) for name, value in chosen.items()
+              if known[name].type is CATALOG and not _is_path(value)}  # fmt: skip
+    chosen |= {name: str(source) for name, source in tables.items()}
     words = [word for name, value in chosen.items() for word in _words(known[name], value)]
     typed = [str(place) if isinstance(place, str | TableSource) else name
              for name, place in places.items()]  # fmt: skip
-    held = {name: place for name, place in places.items() if not isinstance(place, str)}
+    held = tables | {name: place for name, place in places.items() if not isinstance(place, str)}
     words = ["--output=-", *words, "--", *typed]
     try:
         with command.make_context(f"skyfill {command.name}", words) as context:
