@@ -12,6 +12,8 @@ from astropy.table import MaskedColumn, QTable
 from astropy.table import Table as Astropy
 from astropy.time import Time
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import skyfill
 from skyfill.catalog import Table, read_table, write_table
@@ -342,3 +344,29 @@ def test_shares_of_a_field_are_those_of_the_shell(by_shell, tmp_path):
     mine, _ = quietly(plain.classify, make_frame(seed=1), prefix="sf_", prior="estimate")
     shares = read_table(tmp_path / "c.parquet").numbers("sf_p_QSO", "sf_p_RRL")
     np.testing.assert_array_equal(mine[["sf_p_QSO", "sf_p_RRL"]], shares)
+
+
+CELLS = {
+    "float64": st.floats(),
+    "Int64": st.none() | st.integers(-(2**63), 2**63 - 1),
+    "boolean": st.none() | st.booleans(),
+    "object": st.none() | st.text(st.characters(codec="utf-8"), max_size=3) | st.integers(),
+    "category": st.none() | st.sampled_from(["a", "b"]),
+}
+
+
+@given(st.data(), st.integers(0, 5))
+@settings(max_examples=50)
+def test_a_frame_comes_back_as_it_was(data, n):
+    kinds = data.draw(st.lists(st.sampled_from(sorted(CELLS)), min_size=1, max_size=4))
+    columns = [
+        pd.Series(data.draw(st.lists(CELLS[kind], min_size=n, max_size=n)), dtype=kind)
+        for kind in kinds
+    ]
+    frame = pd.concat(columns, axis=1)
+    frame.index = pd.Index(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
+    table = as_table(frame)
+    found = as_given(table.with_column("new", np.zeros(n)), table, frame)
+    assert found.pop("new").tolist() == [0.0] * n
+    found.columns = frame.columns
+    pd.testing.assert_frame_equal(found, frame)

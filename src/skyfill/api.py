@@ -25,7 +25,7 @@ from skyfill.cli import impute as imputing
 from skyfill.cli import train as training
 from skyfill.cli.main import with_file
 from skyfill.cli.options import CATALOG
-from skyfill.cli.terminal import QUIET, set_level, tell_with
+from skyfill.cli.terminal import QUIET, set_level, tell_with, visible
 from skyfill.device import chosen_device
 from skyfill.errors import CatalogError, DataError, SkyfillWarning
 from skyfill.scale import TableSource
@@ -227,7 +227,7 @@ def _tell(line: str) -> None:
     frame, depth = sys._getframe(), 1
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame, depth = frame.f_back, depth + 1
-    warnings.warn(line, SkyfillWarning, stacklevel=depth)
+    warnings.warn(visible(line), SkyfillWarning, stacklevel=depth)
 
 
 def _is_ours(module: str) -> bool:

@@ -142,18 +142,18 @@ def _as_pandas(result: Table, same: set[str], frame: Any) -> Any:
     import pandas as pd
 
     labels = {str(label): j for j, label in enumerate(frame.columns)}
+    index = frame.index if len(frame) == len(result) else pd.RangeIndex(len(result))
     columns = {}
     for name in result.names:
         column = result.column(name)
         if name in same:
-            columns[name] = frame.iloc[:, labels[name]].array
+            columns[name] = frame.iloc[:, labels[name]]
         elif column.null_count and pa.types.is_integer(column.type):
-            columns[name] = pd.array(column.to_pylist(), dtype="Int64")
+            columns[name] = pd.Series(column.to_pylist(), index, "Int64")
         elif column.null_count and pa.types.is_boolean(column.type):
-            columns[name] = pd.array(column.to_pylist(), dtype="boolean")
+            columns[name] = pd.Series(column.to_pylist(), index, "boolean")
         else:
-            columns[name] = column.to_pandas().array
-    index = frame.index if len(frame) == len(result) else None
+            columns[name] = column.to_pandas().set_axis(index)
     found = pd.DataFrame(columns, index=index)
     found.columns = pd.Index([frame.columns[labels[n]] if n in labels else n for n in columns])
     found.attrs = dict(frame.attrs)
