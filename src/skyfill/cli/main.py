@@ -27,6 +27,7 @@ from skyfill.cli.terminal import (
     plain_warnings,
     set_level,
     visible,
+    within_line,
 )
 from skyfill.errors import CatalogError, DataError, SkyfillError
 from skyfill.limits import VARIABLE, read_limits
@@ -142,7 +143,7 @@ class LazyGroup(click.Group):
 def _complain(message: str) -> NoReturn:
     """Exit with one line; -v also shows the traceback."""
     detail(traceback.format_exc())
-    raise _UserError(visible(message)) from None
+    raise _UserError(visible(within_line(message))) from None
 
 
 def _drop_output() -> None:

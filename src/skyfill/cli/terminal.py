@@ -7,6 +7,7 @@ input is printed when it is found, and is part of every output in JSON.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
@@ -16,6 +17,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from skyfill.errors import shortened
 
 if TYPE_CHECKING:
     from rich.progress import Task
@@ -35,6 +38,12 @@ _STEERING = re.compile(
 )
 # Seconds between two lines of a log.
 SECONDS_PER_LINE = 30.0
+# So long nothing is said of what goes on.
+SOME_SECONDS = 1.0
+# Letters of a line, to which names of files may add; room for its lists, and for one not cut.
+LONGEST, ROOMS, WHOLE = 300, (200, 130, 90, 60, 40, 20, 0), 1 << 30
+# What is said of the input: a line, or one that takes the room for each of its lists.
+Words = str | Callable[[int], str]
 
 
 def level() -> int:
@@ -55,16 +64,43 @@ def note(text: str) -> None:
         echo(text, err=True)
 
 
-def warn(text: str, shown: str = "") -> None:
-    """Print what may be wrong, even where notes are silenced; `shown` is printed in its place."""
-    if _is_new(WARNED, text):
-        echo(f"warning: {shown or text}", err=True)
+def warn(words: Words) -> None:
+    """Print what may be wrong, even where notes are silenced; lists are cut."""
+    if _is_new(WARNED, words):
+        echo(_fitting("warning: ", words), err=True)
 
 
-def mention(kind: str, text: str, shown: str = "") -> None:
-    """Print what was guessed, declared or converted; `shown` is printed in its place."""
-    if _is_new(kind, text):
-        note(f"{kind}: {shown or text}")
+def mention(kind: str, words: Words) -> None:
+    """Print what was guessed, declared or converted; lists are cut."""
+    if _is_new(kind, words):
+        note(_fitting(f"{kind}: ", words))
+
+
+def _fitting(start: str, words: Words) -> str:
+    """Give lists as much room as a line has."""
+    rooms = ROOMS if callable(words) else ROOMS[-1:]
+    lines = (start + (words(room) if callable(words) else words) for room in rooms)
+    found = ""
+    for found in lines:
+        if found == within_line(found):
+            break
+    return within_line(found)
+
+
+def within_line(text: str) -> str:
+    """Leave out the middle of lines that are too long.
+
+    Examples
+    --------
+    >>> len(within_line(400 * "x")), within_line("short")
+    (300, 'short')
+    """
+
+    def cut(line: str) -> str:
+        most = LONGEST + sum(len(word) for word in line.split() if os.sep in word)
+        return line if len(line) <= most else f"{line[: most - 105]} ... {line[-100:]}"
+
+    return "\n".join(map(cut, text.split("\n")))
 
 
 def said_of_input() -> dict[str, list[str]]:
@@ -74,9 +110,9 @@ def said_of_input() -> dict[str, list[str]]:
     return found if context is None else context.meta.setdefault(_INPUT, found)
 
 
-def _is_new(kind: str, text: str) -> bool:
-    """Keep what is said about the input; say whether it was not said before."""
-    said = said_of_input()[kind]
+def _is_new(kind: str, words: Words) -> bool:
+    """Keep the whole of what is said about the input; say whether it was not said before."""
+    said, text = said_of_input()[kind], words(WHOLE) if callable(words) else words
     if text in said:
         return False
     said.append(text)
@@ -138,7 +174,7 @@ def logarithms_line(names: Sequence[str]) -> str:
     >>> logarithms_line(["S_3.6", "S_4.5"])
     'mapped by their logarithms: S_3.6, S_4.5'
     """
-    return f"mapped by their logarithms: {', '.join(names)}"
+    return f"mapped by their logarithms: {shortened(names, 200)}"
 
 
 def beyond_line(beyond: Mapping[str, Any]) -> str:
@@ -155,7 +191,7 @@ all that have them; intervals are widened there'
     listed += [f"{name} ({100 * share:.0f} %)" for name, share in others]
     shared = ", and components share their regressions" if beyond["shared_regressions"] else ""
     return (
-        f"beyond what was measured: {', '.join(listed)}: objects without {_them(others)} are "
+        f"beyond what was measured: {shortened(listed, 90)}: objects without {_them(others)} are "
         f"unlike all that have {_them(others)}; intervals are widened there{shared}"
     )
 
@@ -178,6 +214,37 @@ def plain_warnings() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+@contextmanager
+def compiling(what: str, length: str, end: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Say when kernels are being compiled, before this takes long; call `end` after each of them.
+
+    `length` is the time that this takes where none is compiled yet.
+    """
+    from numba.core import event
+
+    class Watch(event.Listener):
+        """Hears of kernels that are not kept from an earlier run; one lock guards all of them."""
+
+        depth, spent, start, is_told = 0, 0.0, 0.0, False
+
+        def on_start(self, event: object) -> None:
+            self.depth += 1
+            if self.depth == 1:
+                self.start = time.monotonic()
+            if not self.is_told and self.spent + time.monotonic() - self.start > SOME_SECONDS:
+                self.is_told = True
+                note(f"{what}: compiling, once, {length}")
+
+        def on_end(self, event: object) -> None:
+            self.depth -= 1
+            if not self.depth:
+                self.spent += time.monotonic() - self.start
+                end()
+
+    with event.install_listener("numba:compile", Watch()):
         yield
 
 
@@ -226,7 +293,8 @@ def log_lines(what: str, unit: str, total: int | None = None) -> Callable[[int],
 def progress_bar(what: str, unit: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show how much is done; the function that is given takes the amount just finished."""
     if not has_bars():
-        yield log_lines(what, unit, total)
+        with compiling(what, "some seconds"):
+            yield log_lines(what, unit, total)
         return
     from rich.console import Console
     from rich.progress import (
@@ -247,7 +315,8 @@ def progress_bar(what: str, unit: str, total: int | None) -> Iterator[Callable[[
 
     columns = (SpinnerColumn(), what, BarColumn(), MofNCompleteColumn(), unit, RateColumn())
     times = (TimeElapsedColumn(), "left", TimeRemainingColumn())
-    with Progress(*columns, *times, console=Console(stderr=True)) as bar:
+    bar = Progress(*columns, *times, console=Console(stderr=True))
+    with bar, compiling(what, "some seconds"):
         task = bar.add_task(what, total=total)
         yield lambda more: bar.advance(task, more)
 
