@@ -1,6 +1,8 @@
 """What commands say of wide tables: one short line for all columns, and the whole in JSON."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from skyfill.cli.terminal import LONGEST
 from skyfill.model import load_model
 
 QUICK = ("--components", "1", "--fits", "1", "--refine", "off")
-N = 60
+N = 80
 
 
 def run(*words, code=0):
@@ -42,7 +44,8 @@ def wide(n=120, n_columns=N, seed=0):
         found[f"e_{name}"] = rng.uniform(0.01, 0.05, n)
         if j % 2:
             found[f"l_{name}"] = np.where(rng.random(n) < 0.1, 20.0, np.nan)
-    return found | {"kind": np.where(common > 0, "red", "blue")}
+    found |= {"empty_column_of_the_survey": np.full(n, np.nan), "ra": 80 + np.arange(n) / 99}
+    return found | {"dec": np.full(n, -69.0), "kind": np.where(common > 0, "red", "blue")}
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +81,24 @@ def test_what_is_cut_in_a_line_is_whole_in_json(shelf):
         assert not any(" more" in text for texts in said.values() for text in texts)
     lost = " ".join(said["warned"])
     assert all(f"_filter_band_{j}" in lost for j in range(N) if j % 10 in (3, 4))
+
+
+def test_no_line_of_a_process_is_long(shelf):
+    forest = ("--method", "forest", "--trees", "3", "--no-calibration")
+    for words in (
+        ("train", "t.csv", "--label", "kind", *QUICK, *forest, "--errors", "on", "-o", "c.skyfill"),
+        ("classify", "c.skyfill", "new.csv", "-o", "classes.csv"),
+        ("impute", "m.skyfill", "new.csv", "-o", "filled.csv"),
+        ("match", "t.csv", "s=new.csv", "--radius", "1", "-o", "joined.csv"),
+        ("inspect", "joined.csv", "--label", "kind"),
+        ("train", "t.csv", "--label", "kin", "-o", "x.skyfill"),
+        ("train", "t.csv", "--features", ",".join(["ra", *wide()]), "-o", "x.skyfill"),
+    ):
+        line = [sys.executable, "-c", "from skyfill.cli import main; main()", *words]
+        done = subprocess.run(line, cwd=shelf, capture_output=True, text=True, check=False)
+        assert done.returncode == (2 if "x.skyfill" in words else 0), done.stderr
+        assert done.stderr
+        short(done)
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate"])

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from skyfill.catalog import Provenance
     from skyfill.scale import Run, Source
 
-_LEVEL, _INPUT = "skyfill.level", "skyfill.input"
+_LEVEL, _INPUT, _SILENT = "skyfill.level", "skyfill.input", "skyfill.silent"
 # What may be said about the input: roles and units that were guessed, facts that the user declared
 # here or in training, numbers converted to other units, and what may be wrong.
 GUESSED, DECLARED, CONVERTED, WARNED = "guessed", "declared", "converted", "warned"
@@ -38,8 +39,8 @@ _STEERING = re.compile(
 )
 # Seconds between two lines of a log.
 SECONDS_PER_LINE = 30.0
-# So long nothing is said of what goes on.
-SOME_SECONDS = 1.0
+# So long nothing is said of kernels being compiled, or of anything at all.
+SOME_SECONDS, SILENT_SECONDS = 1.0, 2.5
 # Letters of a line, to which names of files may add; room for its lists, and for one not cut.
 LONGEST, ROOMS, WHOLE = 300, (200, 130, 90, 60, 40, 20, 0), 1 << 30
 # What is said of the input: a line, or one that takes the room for each of its lists.
@@ -127,7 +128,28 @@ def write_json(facts: Mapping[str, Any]) -> None:
 
 def echo(text: object = "", *, err: bool = False) -> None:
     """Print text; control characters of tables and models do not reach the terminal."""
+    _end_silence()
     click.echo(visible(str(text)), err=err)
+
+
+@contextmanager
+def never_silent(text: str) -> Iterator[threading.Timer]:
+    """Print a note if nothing else is printed soon."""
+    timer = threading.Timer(SILENT_SECONDS, click.echo, (visible(text),), {"err": True})
+    timer.daemon = True
+    click.get_current_context().meta[_SILENT] = timer
+    if level() > QUIET:
+        timer.start()
+    try:
+        yield timer
+    finally:
+        timer.cancel()
+
+
+def _end_silence() -> None:
+    context = click.get_current_context(silent=True)
+    if context is not None and _SILENT in context.meta:
+        context.meta[_SILENT].cancel()
 
 
 def visible(text: str) -> str:
@@ -257,6 +279,7 @@ def stages(what: str) -> Iterator[Callable[[str], None]]:
         return
     from rich.console import Console
 
+    _end_silence()
     with Console(stderr=True).status(what) as status:
         yield lambda stage: status.update(f"{what}: {stage}")
 
@@ -315,6 +338,7 @@ def progress_bar(what: str, unit: str, total: int | None) -> Iterator[Callable[[
 
     columns = (SpinnerColumn(), what, BarColumn(), MofNCompleteColumn(), unit, RateColumn())
     times = (TimeElapsedColumn(), "left", TimeRemainingColumn())
+    _end_silence()
     bar = Progress(*columns, *times, console=Console(stderr=True))
     with bar, compiling(what, "some seconds"):
         task = bar.add_task(what, total=total)
