@@ -1,5 +1,7 @@
 """Errors and warnings that skyfill raises: one root, built-in types beneath it."""
 
+from collections.abc import Iterable
+
 __all__ = [
     "CatalogError",
     "ConvergenceWarning",
@@ -15,6 +17,7 @@ __all__ = [
     "SkyfillError",
     "SkyfillWarning",
     "SmallTableWarning",
+    "shortened",
 ]
 
 
@@ -72,3 +75,22 @@ class ModelError(SkyfillError, ValueError):
 
 class DeviceError(SkyfillError, RuntimeError):
     """No GPU can be used as requested."""
+
+
+def shortened(names: Iterable[str], most: int, between: str = ", ") -> str:
+    """List names in about `most` characters, and count those that do not fit.
+
+    Examples
+    --------
+    >>> shortened(["J", "H", "K"], 4)
+    'J, H and 1 more'
+    """
+    known, shown = list(map(str, names)), 1
+    if len(between.join(known)) <= most:
+        return between.join(known)
+    longest = max(most, 80)
+    known = [f"{name[: longest - 3]}..." if len(name) > longest else name for name in known]
+    while shown < len(known) and len(between.join(known[: shown + 1])) <= most:
+        shown += 1
+    rest = len(known) - shown
+    return between.join(known[:shown]) + (f" and {rest} more" if rest > 0 else "")

@@ -13,7 +13,7 @@ Watcher = Callable[[float], None]
 # Who wants to know; threads that work have no other way to reach the screen.
 _WATCHERS: list[Watcher] = []
 # Seconds for a row and a fit, and for each component and pair of features besides.
-FIT, FIT_COMPONENT = 3.5e-5, 2.3e-8
+FIT, FIT_COMPONENT = 6e-5, 2.3e-8
 # For a row, a class and a round of boosting, and for each column besides; for a row and a tree.
 BOOSTING, BOOSTING_COLUMN, TREE = 3.6e-8, 1.5e-9, 2.5e-6
 

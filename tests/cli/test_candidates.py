@@ -336,7 +336,7 @@ def test_publish_describes_what_names_and_units_say_and_lists_the_rest(run, tmp_
     facts = json.loads(done.stdout)
     assert facts["undescribed"] == ["n"]
     assert "no description is known of n; declare it" in facts["input"]["warned"][0]
-    assert "e_Jmag: Error of Jmag" in facts["input"]["guessed"]
+    assert "; e_Jmag: Error of Jmag; " in facts["input"]["guessed"][0]
     table = read_table(tmp_path / "o.parquet")
     ucds = {name: table.info(name).ucd for name in table.names}
     assert ucds == {

@@ -165,18 +165,30 @@ def test_an_empty_file_is_refused_in_one_line(tmp_path):
         (lambda path: written(path, NAMES, ROWS[:20]), "the table has 20 rows"),
         (lambda path: written(path, ["", *NAMES[1:]], ROWS), "without a name are called col1"),
         (
+            lambda path: written(path, ["", *NAMES[1:], " "], [(*row, "") for row in ROWS]),
+            "without a name are called col1, col5",
+        ),
+        (
             lambda path: written(
                 path, NAMES, [tuple(cell.replace(".", ",") for cell in row) for row in ROWS], ";"
             ),
             "numbers have decimal commas",
         ),
     ],
-    ids=["one object", "20 rows", "blank name", "decimal commas"],
+    ids=["one object", "20 rows", "blank name", "blank names", "decimal commas"],
 )
 def test_what_is_odd_is_read_with_one_line(tmp_path, change, line):
     words = ("--label", "kind", *QUICK, "-o", tmp_path / "m.skyfill")
     done = run("train", change(tmp_path / "t.csv"), *words)
     assert len([each for each in done.stderr.splitlines() if line in each]) == 1
+    assert load_model(tmp_path / "m.skyfill").names == ("V", "amp")
+
+
+@pytest.mark.parametrize("above", ["# ", "# stars of a field\n# ", ""])
+def test_columns_between_blanks_may_have_a_commented_header(tmp_path, above):
+    rows = [[f"{cell:>8}" for cell in row] for row in ROWS]
+    path = written(tmp_path / "t.txt", [above + NAMES[0], *NAMES[1:]], rows, "  ")
+    run("train", path, "--label", "kind", *QUICK, "-o", tmp_path / "m.skyfill")
     assert load_model(tmp_path / "m.skyfill").names == ("V", "amp")
 
 

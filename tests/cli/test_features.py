@@ -38,11 +38,7 @@ def test_a_parquet_file_becomes_a_table_of_features(curves: Table, tmp_path: Pat
     assert found.info("car_tau").unit == "d"
     points = int(expected.numbers("n_points_blue", "n_points_red").sum())
     assert done.stderr.splitlines() == [
-        "guessed: id: id",
-        "guessed: time: time (days)",
-        "guessed: value: mag (magnitudes)",
-        "guessed: error: err",
-        "guessed: band: band",
+        "guessed: id: id; time: time (days); value: mag (magnitudes); error: err; band: band",
         "guessed: bands, the bluest first: blue, red",
         f"8 objects, 14 features with 0 gaps (bands blue, red); {points} epochs used, 0 dropped "
         f"-> {out}",

@@ -100,7 +100,7 @@ def test_columns_roles_gaps_and_suspects_are_shown(run, table):
         "declared: J: role feature, unit mag",
         "features (1): J",
         "guessed: left out: identifiers: id",
-        "guessed: errors and limits that are not used: e_J of J (--role e_J=error:J uses it)",
+        "guessed: errors of 1 column are known and not used: e_J of J; train --errors on uses them",
         f"32 rows, 3 columns, 2 suspicious values in {table}",
     ]
 

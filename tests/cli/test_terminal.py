@@ -94,3 +94,25 @@ def test_a_log_gets_a_line_every_thirty_seconds_not_for_every_part(capsys, monke
         "filling: 600 of 1,000 rows, 10/s",
         "filling: 900 of 1,000 rows, 10/s",
     ]
+
+
+def test_a_command_that_would_be_silent_says_what_it_reads(monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "SILENT_SECONDS", 0.0)
+    with main.make_context("skyfill", ["data"]), terminal.never_silent("reading t.csv") as timer:
+        timer.join()
+    assert capsys.readouterr().err == "reading t.csv\n"
+    monkeypatch.setattr(terminal, "SILENT_SECONDS", 1e4)
+    with main.make_context("skyfill", ["data"]), terminal.never_silent("reading t.csv") as timer:
+        assert timer.is_alive()
+        terminal.note("read")
+        timer.join()
+    assert capsys.readouterr().err == "read\n"
+
+
+def test_lines_are_cut_in_the_middle_but_for_names_of_files():
+    path = f"{os.sep}{'folder' * 90}{os.sep}t.csv"
+    assert terminal.within_line(f"{path}: is empty") == f"{path}: is empty"
+    cut = terminal.within_line(f"{path}: no column {'x' * 400}; did you mean 'y'?")
+    assert cut.startswith(f"{path}: no column xxx")
+    assert cut.endswith("xxx; did you mean 'y'?")
+    assert len(cut) <= len(path) + 1 + terminal.LONGEST

@@ -1,4 +1,4 @@
-"""The cost to expect before long work, and the time left while it runs."""
+"""How much of long work is done, and the time left once that can be known."""
 
 import re
 import threading
@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 
 from skyfill.catalog import Table, write_table
 from skyfill.cli import main, terminal
@@ -28,12 +29,17 @@ def stars(tmp_path, monkeypatch):
 
 
 def told(*words):
-    """The line with the expected cost, and the shares that later lines give."""
+    """The line with the work, and the shares that later lines give."""
     done = CliRunner().invoke(main, [str(word) for word in words])
     assert done.exit_code == 0, done.output
-    (first,) = [line for line in done.stderr.splitlines() if " expected on " in line]
-    shares = re.findall(r": (\d+)% done, about \S+ \S+ left", done.stderr)
-    return first, [int(share) for share in shares]
+    lines = [line for line in done.stderr.splitlines() if line.startswith(("learn", "compar"))]
+    shares = [int(share) for share in re.findall(r": (\d+)% done", done.stderr)]
+    # No time is known at first, and none before a twentieth is done.
+    timed = [int(share) for share in re.findall(r": (\d+)% done, about \S+ \S+ left", done.stderr)]
+    assert min(timed) >= 5
+    assert " left" not in lines[0]
+    assert "expected" not in lines[0]
+    return lines[0], shares
 
 
 def check_shares(shares):
@@ -45,11 +51,11 @@ def check_shares(shares):
 def test_training_states_its_cost_and_how_far_it_is(stars, tmp_path):
     words = ("--features", "a,b,c", "--components", "2", "--fits", "2", "-o", tmp_path / "m")
     first, shares = told("train", stars, *words)
-    assert first.startswith("learning: 13 fits of the network; about ")
+    assert first == "learning: 13 fits of the network"
     check_shares(shares)
     more = ("--label", "class", "--method", "forest", "--trees", "3")
     first, shares = told("train", stars, *words, *more)
-    assert "15 fits of the network, 12 ensembles of trees; about " in first
+    assert first == "learning: 15 fits of the network, 12 ensembles of trees"
     check_shares(shares)
 
 
@@ -66,14 +72,14 @@ def test_forests_that_correct_mixtures_cost_more():
 def test_comparing_states_its_cost_and_how_far_it_is(stars):
     words = ("--features", "a,b,c", "--methods", "mean,knn", "--rates", "10,20", "--repeats", "2")
     first, shares = told("evaluate", stars, *words)
-    assert first.startswith("comparing: 2 methods, 4 fits each; about ")
+    assert first == "comparing: 2 methods, 4 fits each"
     check_shares(shares)
 
 
 def test_learning_from_large_tables_states_its_cost(stars, tmp_path):
     words = ("--features", "a,b,c", "--components", "1", "--fits", "1", "--out-of-core")
     first, shares = told("train", stars, *words, "-o", tmp_path / "m")
-    assert first.startswith("learning: some 30 passes over 80 rows; about ")
+    assert first == "learning: some 30 passes over 80 rows"
     check_shares(shares)
 
 
@@ -83,9 +89,36 @@ def test_work_is_never_finished_before_its_end_and_never_shrinks(expected, parts
     for part in parts:
         work.add(part)
         shares.append(work.share)
-        assert 0 < work.left(1.0) < np.inf
+        left = work.left(1.0)
+        assert (left is None) == (work.share < 0.05)
+        assert left is None or 0 < left < np.inf
     assert max(shares) < 1
-    assert work.left(10.0) == pytest.approx(10 * work.left(1.0))
+
+
+def test_the_pace_is_measured_once_kernels_are_compiled():
+    work = WorkProgress(100.0)
+    work.add(20.0)
+    assert work.left(200.0) == 800.0
+    work.restart()
+    work.add(4.9)
+    assert work.left(2.0) is None
+    work.add(5.1)
+    assert work.left(5.0) == 35.0
+
+
+def test_compilation_is_announced_once_and_before_it_is_over(monkeypatch, capsys):
+    monkeypatch.setattr(terminal, "SOME_SECONDS", 0.0)
+    ended = []
+
+    with terminal.compiling("learning", "about 30 s", lambda: ended.append(1)):
+        compiled = njit(lambda x: x + 1)
+        assert capsys.readouterr().err == ""
+        assert compiled(1) == 2
+        assert njit(lambda x: compiled(x) + 1)(1) == 3
+    assert capsys.readouterr().err == "learning: compiling, once, about 30 s\n"
+    assert len(ended) == 2
+    njit(lambda x: x - 1)(1)
+    assert len(ended) == 2
 
 
 def test_threads_are_watched_as_long_as_asked():

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skyfill.catalog import Table
-from skyfill.errors import DataError, EmptyColumnWarning
+from skyfill.errors import ConvergenceWarning, DataError, EmptyColumnWarning
 from skyfill.impute import (
     ForestImputer,
     GaussianMixtureImputer,
@@ -226,3 +226,15 @@ def test_hard_tables_still_give_numbers(imputer, X):
 def test_infinity_is_refused():
     with pytest.raises(ValueError, match="infinity"):
         MeanImputer().fit([[np.inf], [1.0]])
+
+
+@pytest.mark.parametrize(
+    "imputer",
+    [NetworkImputer(2, n_fits=1, shrinkage=5.0, max_iter=1), OneNetworkImputer("bic", max_iter=1)],
+    ids=repr,
+)
+def test_a_fit_that_ends_early_says_what_that_means(imputer):
+    with pytest.warns(ConvergenceWarning, match="the model can be used.*another seed shows"):
+        fitted = imputer.fit(table())
+    assert not fitted.converged_
+    assert np.isfinite(fitted.transform(table())).all()

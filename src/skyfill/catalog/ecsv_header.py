@@ -12,8 +12,8 @@ import pyarrow as pa
 from skyfill.catalog.arrays import is_number
 from skyfill.catalog.column_info import ColumnInfo, described
 from skyfill.catalog.file_io import read_line
-from skyfill.catalog.table import schema_meta, shortened, with_facts
-from skyfill.errors import CatalogError, SkyfillWarning
+from skyfill.catalog.table import schema_meta, with_facts
+from skyfill.errors import CatalogError, SkyfillWarning, shortened
 from skyfill.limits import check_limit, limit
 
 ECSV_MAGIC = b"# %ECSV"

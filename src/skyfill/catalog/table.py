@@ -266,21 +266,6 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f"the columns are {shown}" if known else "the table has no columns"
 
 
-def shortened(names: Iterable[str], most: int, between: str = ", ") -> str:
-    """List names in about `most` characters, and count those that do not fit.
-
-    Examples
-    --------
-    >>> shortened(["J", "H", "K"], 4)
-    'J, H and 1 more'
-    """
-    known, shown = [f"{name[:77]}..." if len(name) > 80 else name for name in names], 1
-    while shown < len(known) and len(between.join(known[: shown + 1])) <= most:
-        shown += 1
-    rest = len(known) - shown
-    return between.join(known[:shown]) + (f" and {rest} more" if rest > 0 else "")
-
-
 def refuse_repeated_names(names: Iterable[str]) -> None:
     """Refuse names that occur twice, because they identify no column."""
     seen: set[str] = set()

@@ -114,7 +114,9 @@ def _part(codes, rows, spare, split):  # type: ignore[no-untyped-def]
         else:
             spare[n_right] = rows[i]
             n_right += 1
-    rows[n_left:] = spare[:n_right]
+    # Compiling an assignment of slices takes seconds.
+    for i in range(n_right):
+        rows[n_left + i] = spare[i]
     return n_left
 
 

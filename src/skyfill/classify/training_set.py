@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import Role, Table, judge
 from skyfill.catalog.roles import LEAKS
-from skyfill.catalog.table import nearest, shortened
-from skyfill.errors import CatalogError, DataError
+from skyfill.catalog.table import nearest
+from skyfill.errors import CatalogError, DataError, shortened
 
 Codes = NDArray[np.intp]
 # A column with more values is no label.

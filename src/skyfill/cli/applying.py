@@ -12,7 +12,7 @@ import click
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_source, mention_training
 from skyfill.cli.terminal import note, shown_run, warn
-from skyfill.errors import CatalogError
+from skyfill.errors import CatalogError, shortened
 
 if TYPE_CHECKING:
     from skyfill.catalog import Provenance, Schema, Table
@@ -112,7 +112,8 @@ def open_application(
     shared.check_text(options, source.schema.names)
     model = mention_training(loaded, rules, source.schema.names)
     if absent := absent_features(model.features, source.schema.names, source.path):
-        warn(f"{options['catalog']} lacks {', '.join(absent)}: {if_absent} in every row")
+        start, end = f"{options['catalog']} lacks ", f": {if_absent} in every row"
+        warn(lambda room: f"{start}{shortened(absent, room)}{end}")
     check_source(model, source, rules)
     inputs = [*([] if loaded is given else [given]), *source.checked_files]
     made = Provenance(shared.as_typed(context), inputs, options["seed"], model.identifier)

@@ -15,6 +15,7 @@ from skyfill.cli.input_warnings import (
     warn_of_suspects,
 )
 from skyfill.cli.terminal import CONVERTED, DECLARED, GUESSED, mention, warn
+from skyfill.errors import shortened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,8 +29,14 @@ if TYPE_CHECKING:
 
 def mention_rules(rules: Schema, names: Iterable[str], place: str = "") -> None:
     """List what the user declares about the columns of a table; `place` is put before them."""
-    for name, facts in rules.only(names).to_dict().items():
-        mention(DECLARED, f"{place}{name}: {fact_words(facts)}")
+    facts = rules.only(names).to_dict().items()
+    _mention_each(DECLARED, [f"{name}: {fact_words(each)}" for name, each in facts], place)
+
+
+def _mention_each(kind: str, words: Sequence[str], start: str = "", end: str = "") -> None:
+    """Say the same of several columns in one line."""
+    if words:
+        mention(kind, lambda room: f"{start}{shortened(words, room, '; ')}{end}")
 
 
 def mention_position(table: Table, place: str = "") -> None:
@@ -44,7 +51,7 @@ def mention_position(table: Table, place: str = "") -> None:
     infos = {name: table.info(name) for name in (*columns.ra, *columns.dec)}
     if any(info.role is not Role.POSITION for info in infos.values()):
         unit = _unit_words(table, columns.ra)
-        mention(GUESSED, f"{place}position {', '.join(infos)}{unit}")
+        mention(GUESSED, f"{place}position {shortened(infos, 150)}{unit}")
 
 
 def _unit_words(table: Table, ra: Sequence[str]) -> str:
@@ -76,12 +83,16 @@ def mention_training(model: Model, rules: Schema, names: Iterable[str]) -> Model
 
     here = set(names)
     changed = {(name, key) for name, key, _, _ in changes(model, rules)}
-    for name, key, before, now in changes(model, rules):
-        mention(DECLARED, f"{name}: {_word(key, now)} (in training: {_word(key, before)})")
+    new = [
+        f"{name}: {_word(key, now)} (in training: {_word(key, before)})"
+        for name, key, before, now in changes(model, rules)
+    ]
+    old = []
     for name, facts in model.declared.to_dict().items():
         same = {key: value for key, value in facts.items() if (name, key) not in changed}
-        if name in here and same:
-            mention(DECLARED, f"{name}: {fact_words(same)} (in training)")
+        old += [f"{name}: {fact_words(same)}"] if name in here and same else []
+    _mention_each(DECLARED, new)
+    _mention_each(DECLARED, old, end=" (in training)")
     mention_rules(rules.only(here - {name for name, _ in changed}), here)
     return overridden(model, rules)
 
@@ -164,7 +175,8 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
     _mention_units(model, table)
     empty = [n for n in model.names if n in table.names and _has_no_value(table, n)]
     if empty:
-        warn(f"{', '.join(empty)}: no value in {len(table)} rows; taken as gaps")
+        n_rows = len(table)
+        warn(lambda room: f"{shortened(empty, room)}: no value in {n_rows} rows; taken as gaps")
     warn_of_flags(table, model.names, model.declared)
     warn_of_companions(model.features, table)
     unknown = find_unknown(model, table)
@@ -172,11 +184,17 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
     # What is warned of once counts no more.
     values = {n: [float(each.value) for each in found] for n, found in unknown.items()}
     rest = without_sentinels(table, values)
-    for name, share, low, high in find_outside(model, rest):
+    if outside := find_outside(model, rest):
+        words = [
+            f"{name} ({100 * share:.0f} % outside {low:.4g} .. {high:.4g})"
+            for name, share, low, high in outside
+        ]
         warn(
-            f"{name}: {100 * share:.0f} % of the values are outside {low:.4g} .. {high:.4g}, the "
-            "range seen in training; other units, or another kind of object? (columns."
-            f"{name}.unit in the schema file sets the unit)"
+            lambda room: (
+                f"values outside the range seen in training: {shortened(words, room)}; other "
+                f"units, or another kind of object? (columns.{outside[0].name}.unit in the schema "
+                "file sets the unit)"
+            )
         )
     if are_objects and not are_associations(table.names):
         warn_of_disagreement(model, rest)
@@ -203,12 +221,15 @@ def check_source(model: Model, source: Source, rules: Schema) -> None:
 
 
 def _mention_units(model: Model, table: Table) -> None:
+    converted, guessed = [], []
     for feature in model.features:
         own = table.info(feature.name).unit if feature.name in table.names else feature.unit
         if own and feature.unit and own != feature.unit:
-            mention(CONVERTED, f"{feature.name}: {own} to {feature.unit}, the unit of the model")
+            converted.append(f"{feature.name}: {own} to {feature.unit}")
         elif feature.unit and not own:
-            mention(GUESSED, f"{feature.name}: in {feature.unit}, the unit of the model")
+            guessed.append(f"{feature.name}: in {feature.unit}")
+    _mention_each(CONVERTED, converted, end=", the unit of the model")
+    _mention_each(GUESSED, guessed, end=", the unit of the model")
 
 
 def fact_words(facts: Mapping[str, Any]) -> str:

@@ -16,13 +16,13 @@ from skyfill.cli.checks import check_repeats, check_training, mention_rules
 from skyfill.cli.evaluate_classes import class_tables, compare_levels, survey_tables
 from skyfill.cli.expected_cost import CLASSIFYING as CLASS_COSTS
 from skyfill.cli.expected_cost import FILLING as FILL_COSTS
-from skyfill.cli.expected_cost import START, expect_methods
+from skyfill.cli.expected_cost import expect_methods
 from skyfill.cli.field_shares import read_field, show_field_scores, takes_field
 from skyfill.cli.input_warnings import warn_of_odd_field
 from skyfill.cli.terminal import echo, note, write_json
 from skyfill.cli.training_columns import choose_features, takes_classes, takes_tree, with_labels
 from skyfill.cli.work_progress import work_bar
-from skyfill.errors import CatalogError, DataError
+from skyfill.errors import CatalogError, DataError, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -242,7 +242,7 @@ def _mention_complete(
     if "complete-rows" in methods:
         note(f"complete-rows: {whole.sum()} of {len(X)} rows have no gap")
     if "complete-columns" in methods:
-        note(f"complete-columns: {', '.join(columns) or 'all features have gaps'}")
+        note(f"complete-columns: {shortened(columns, 200) or 'all features have gaps'}")
     return whole
 
 
@@ -333,7 +333,7 @@ def _progress(
     `costs` are those of one fit of each method; every method is fitted `n_each` times.
     """
     words = f"{len(costs)} methods, {n_each} fits each"
-    with work_bar("comparing", START + n_each * sum(costs.values()), words) as advance:
+    with work_bar("comparing", n_each * sum(costs.values()), words) as advance:
         begun: list[str] = []
 
         def begin(done: int, total: int, name: str | None) -> None:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 USUAL_COMPONENTS, MORE_FITS, FACTOR_FITS, CLASS_FITS = 16, 7, 10, 2
 # How often all fits that are averaged are repeated to calibrate them.
 CALIBRATIONS = 2
-# Loading compiled kernels, and whatever else does not depend on the table.
-START = 3.0
 # The single network of the paper, in fits of one component.
 ONE_NETWORK = 60
 # Steps of EM over all rows of a large table, each some share of a whole fit.
@@ -107,7 +105,7 @@ def _expect_in_memory(
         n_fits = beside + options["fits"]
         if options["refine"] != "off":
             network += refinement_cost(n_rows, n_features, k)
-    words, network = f"{n_fits} fits of the network", network + START
+    words = f"{n_fits} fits of the network"
     if not n_classes:
         return Expected(network, words)
     trees, n_trees = _expect_trees(n_rows, n_features, n_classes, options)

@@ -10,6 +10,7 @@ import click
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_values
 from skyfill.cli.terminal import GUESSED, mention, note, progress_bar, write_json
+from skyfill.errors import shortened
 
 if TYPE_CHECKING:
     from skyfill.catalog import Provenance, Table
@@ -113,11 +114,15 @@ def _mention_columns(opened: "Opened", options: dict[str, Any]) -> None:
     columns, about = opened.layout.columns, opened.layout.about
     kind = "fluxes" if about.is_flux else "magnitudes"
     means = {"time": " (days)" if opened.layout.to_days == 1 else "", "value": f" ({kind})"}
-    for part in _COLUMNS:
-        if not options[part] and (name := getattr(columns, part)):
-            mention(GUESSED, f"{part}: {name}{means.get(part, '')}")
+    found = [
+        f"{part}: {name}{means.get(part, '')}"
+        for part in _COLUMNS
+        if not options[part] and (name := getattr(columns, part))
+    ]
+    if found:
+        mention(GUESSED, lambda room: shortened(found, room, "; "))
     if len(about.bands) > 1 and not options["band_order"]:
-        mention(GUESSED, f"bands, the bluest first: {', '.join(about.bands)}")
+        mention(GUESSED, lambda room: f"bands, the bluest first: {shortened(about.bands, room)}")
 
 
 def _write(

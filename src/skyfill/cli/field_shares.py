@@ -10,7 +10,7 @@ import click
 from skyfill.cli import options as shared
 from skyfill.cli.input_warnings import mention_gaps
 from skyfill.cli.terminal import note, warn
-from skyfill.errors import CatalogError
+from skyfill.errors import CatalogError, shortened
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,9 +49,9 @@ def read_field(path: Path | str, names: Sequence[str], rules: Schema) -> Table:
     empty = source.table()
     mine = [name for name in names if name in empty.names]
     if not mine:
-        raise CatalogError(f"--field {path}: has none of the features {', '.join(names)}")
+        raise CatalogError(f"--field {path}: has none of the features {shortened(names, 150)}")
     if absent := [name for name in names if name not in mine]:
-        warn(f"--field {path} lacks {', '.join(absent)}: gaps in every row")
+        warn(lambda room: f"--field {path} lacks {shortened(absent, room)}: gaps in every row")
     table = rules.apply(source.sample(columns_for(empty, mine)))
     if not len(table):
         raise CatalogError(f"--field {path}: has no rows")
@@ -72,7 +72,7 @@ def mention_shares(found: FieldShares, classes: Sequence[str], place: Path | str
     kind = "estimated shares" if found.is_trusted else "shares of the training set, kept"
     if found.agree:
         kind = "shares of the training set, which may be those of these objects"
-    note(f"{kind} (5 to 95 %): " + ", ".join(words))
+    note(f"{kind} (5 to 95 %): " + shortened(words, 200))
     if found.used < 1:
         note(
             f"from {100 * found.used:.3g} % of the rows, whose gaps are like those of the "

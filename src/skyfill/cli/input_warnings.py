@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from skyfill.cli.terminal import GUESSED, mention, warn
+from skyfill.errors import shortened
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 # Components of a model that is learned only to compare another table with: they need not be many.
 COMPARING = 8
-# Room for a list that is not cut.
-WHOLE = 1 << 30
 
 
 def warn_of_odd_field(
@@ -40,23 +39,31 @@ def warn_of_disagreement(model: Model, table: Table, place: str = "") -> None:
     """Name features that do not go with the others as in training."""
     from skyfill.model.guard import find_disagreeing
 
+    off, falling = [], []
     for feature, each in find_disagreeing(model, table):
         if each.is_off:
             side = "above" if each.off > 0 else "below"
             unit = f" {feature.unit}" if feature.unit else ""
-            how = (
-                f"lies {abs(each.off):.3g}{unit} {side} what other columns say (median of {each.n} "
-                f"values; half are off by more than {each.sigmas:.1f} standard deviations): "
-                "another zero point, unit or quantity, swapped columns"
-            )
+            off.append(f"{feature.name} lies {abs(each.off):.3g}{unit} {side}")
         else:
-            how = (
-                f"falls where other columns say that it rises ({each.n} values): a reversed sign, "
-                "another quantity"
-            )
+            falling.append(f"{feature.name} ({each.n} values)")
+    advice = (
+        "or a kind of object that the training set lacks? Compare with the training table; "
+        "correct, or leave out"
+    )
+    if off:
         warn(
-            f"{place}{feature.name}: {how}, or a kind of object that the training set lacks? "
-            "Compare it with the training table; correct it, or leave it out"
+            lambda room: (
+                f"{place}{shortened(off, room)} what other columns say (median): another "
+                f"zero point, unit or quantity, swapped columns, {advice}"
+            )
+        )
+    if falling:
+        warn(
+            lambda room: (
+                f"{place}{shortened(falling, room)} falls where other columns say that it "
+                f"rises: a reversed sign, another quantity, {advice}"
+            )
         )
 
 
@@ -66,11 +73,13 @@ def warn_of_gaps_beyond(model: Model, table: Table) -> None:
 
     found = [each for each in find_gaps_beyond(model, table) if each.is_notable]
     if found:
-        listed = ", ".join(f"{each.name} ({each.n_beyond} of {each.n_gaps})" for each in found)
+        listed = [f"{each.name} ({each.n_beyond} of {each.n_gaps})" for each in found]
         warn(
-            f"gaps beyond what was measured in training, in {len(table)} rows: {listed}; they are "
-            "extrapolated with widened intervals (where a survey saw nothing, state its limits: "
-            "--role COLUMN=limit:NAME)"
+            lambda room: (
+                f"gaps beyond what was measured in training, in {len(table)} rows: "
+                f"{shortened(listed, room)}; they are extrapolated with widened intervals (where a "
+                "survey saw nothing, state its limits: --role COLUMN=limit:NAME)"
+            )
         )
 
 
@@ -79,10 +88,14 @@ def warn_of_flags(table: Table, names: Sequence[str], rules: Schema) -> None:
     from skyfill.catalog.schema import fact_line
     from skyfill.model.guard import find_flagged
 
-    for name, (flag, count) in find_flagged(table, names, rules).items():
+    if found := find_flagged(table, names, rules):
+        listed = [f"{name}: {flag} marks {count} values" for name, (flag, count) in found.items()]
+        line = fact_line(next(iter(found)), "limits", "flag")
         warn(
-            f"{name}: {flag} marks {count} values as limits, which are used as values; declare "
-            f"them, {fact_line(name, 'limits', 'flag')}"
+            lambda room: (
+                f"{shortened(listed, room, '; ')} as limits, which are used as values; "
+                f"declare them, {line}"
+            )
         )
 
 
@@ -90,26 +103,39 @@ def warn_of_companions(features: Sequence[Feature], table: Table) -> None:
     """Warn of limits and errors that contradict the values beside them."""
     from skyfill.model.odd_companions import find_odd_errors, find_odd_limits
 
+    sides: dict[tuple[bool, bool], tuple[str, list[str]]] = {}
     for odd in find_odd_limits(features, table):
-        side, other = ("larger", "smaller") if odd.is_magnitude else ("smaller", "larger")
-        unit = "" if odd.is_magnitude else f'a magnitude (columns.{odd.name}.unit = "mag")? '
-        how = f"only {100 * odd.share:.0f} % of those measured are {other}"
-        how = "all those measured are far from there" if odd.is_far else how
+        share = "" if odd.is_far else f", {100 * odd.share:.0f} %"
+        words = f"{odd.name} ({odd.limit:.4g} beside {odd.low:.4g} .. {odd.high:.4g}{share})"
+        advice = "" if odd.is_magnitude else f'a magnitude (columns.{odd.name}.unit = "mag")? '
+        sides.setdefault((odd.is_magnitude, odd.is_far), (advice, []))[1].append(words)
+    for (is_magnitude, is_far), (advice, listed) in sides.items():
+        side, other = ("larger", "smaller") if is_magnitude else ("smaller", "larger")
+        how = "all those measured are far from there" if is_far else f"few measured are {other}"
+        start = f"limits say that missing values are {side}, but {how}: "
+        warn(partial(_around, start, listed, f"; {advice}another sign or unit?"))
+    errors = find_odd_errors(features, table)
+    if none := [each for each in errors if each.n_without]:
+        listed = [f"{each.name}: {each.n_without} errors of {each.of}" for each in none]
+        first = none[0].name
         warn(
-            f"{odd.name}: its limits say that missing values are {side} than {odd.limit:.4g} "
-            f"(median), but {how} ({odd.low:.4g} .. {odd.high:.4g}); {unit}another sign or unit?"
+            lambda room: (
+                f"{shortened(listed, room, '; ')} are 0 or negative and count as none; "
+                f"declare them, columns.{first}.sentinels = [...]"
+            )
         )
-    for each in find_odd_errors(features, table):
-        if each.n_without:
-            warn(
-                f"{each.name}: {each.n_without} errors of {each.of} are 0 or negative and count as "
-                f"none; declare them, columns.{each.name}.sentinels = [...]"
+    if wide := [each for each in errors if each.median > each.scatter]:
+        pairs = [f"{e.name} ({e.median:.4g}; {e.of}, {e.scatter:.4g})" for e in wide]
+        warn(
+            lambda room: (
+                "the median error is larger than the scatter of the values: "
+                f"{shortened(pairs, room)}; another unit?"
             )
-        if each.median > each.scatter:
-            warn(
-                f"{each.name}: the median error, {each.median:.4g}, is larger than the scatter of "
-                f"{each.of}, {each.scatter:.4g}; another unit?"
-            )
+        )
+
+
+def _around(start: str, words: Sequence[str], end: str, room: int) -> str:
+    return f"{start}{shortened(words, room)}{end}"
 
 
 def mention_gaps(found: Mapping[str, Mapping[float, int]], n_rows: int, place: str = "") -> None:
@@ -130,7 +156,7 @@ def mention_gaps(found: Mapping[str, Mapping[float, int]], n_rows: int, place: s
         return f"{place}{shortened(lines, 2 * room, '; ')} are gaps ({n_rows} rows read)"
 
     if by_value:
-        mention(GUESSED, words(WHOLE), words(100))
+        mention(GUESSED, words)
 
 
 def warn_of_suspects(found: Mapping[str, Sequence[Suspect]]) -> None:
@@ -145,22 +171,7 @@ def warn_of_suspects(found: Mapping[str, Sequence[Suspect]]) -> None:
             f" may stand for no value ({suspects[0].why}), and are used as values; "
             f"--declare '{line}' makes them gaps, [] keeps them"
         )
-        warn(shortened(words, WHOLE, "; ") + more, shortened(words, 100, "; ") + more)
-
-
-def shortened(words: Iterable[str], room: int, between: str = ", ") -> str:
-    """Join words, and only count those for which there is no room; the first is always there.
-
-    Examples
-    --------
-    >>> shortened(["W1mag", "W2mag", "W3mag"], 12)
-    'W1mag, W2mag and 1 more'
-    """
-    words = list(words)
-    lengths = accumulate(len(word) + len(between) for word in words)
-    n_shown = max(sum(length - len(between) <= room for length in lengths), 1)
-    rest = f" and {len(words) - n_shown} more" if n_shown < len(words) else ""
-    return between.join(words[:n_shown]) + rest
+        warn(lambda room: shortened(words, room, "; ") + more)
 
 
 def listed(suspects: Sequence[Suspect]) -> str:

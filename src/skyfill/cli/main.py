@@ -7,7 +7,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -24,9 +24,11 @@ from skyfill.cli.terminal import (
     VERBOSE,
     detail,
     echo,
+    never_silent,
     plain_warnings,
     set_level,
     visible,
+    within_line,
 )
 from skyfill.errors import CatalogError, DataError, SkyfillError
 from skyfill.limits import VARIABLE, read_limits
@@ -142,7 +144,7 @@ class LazyGroup(click.Group):
 def _complain(message: str) -> NoReturn:
     """Exit with one line; -v also shows the traceback."""
     detail(traceback.format_exc())
-    raise _UserError(visible(message)) from None
+    raise _UserError(visible(within_line(message))) from None
 
 
 def _drop_output() -> None:
@@ -249,8 +251,10 @@ def guarded(callback: Callable[..., Any]) -> Callable[..., Any]:
         context = click.get_current_context()
         _check_texts(context)
         check_paths(context)
+        about = _about(context.params)
         try:
-            return callback(*args, **kwargs)
+            with never_silent(f"reading {about}") if about else nullcontext():
+                return callback(*args, **kwargs)
         except (CatalogError, DataError) as error:
             raise CatalogError(with_file(str(error), context.params)) from error
 
@@ -273,10 +277,14 @@ def _check_text(option: str, word: str) -> None:
         raise CatalogError(f"{option} {word}: is not UTF-8 text") from None
 
 
+def _about(params: Mapping[str, Any]) -> Any:
+    return next((params[name] for name in _TABLES if params.get(name)), None)
+
+
 def with_file(message: str, params: Mapping[str, Any]) -> str:
     """Put the name of the table in front of a message that names no file."""
     paths = [str(path) for value in params.values() for path in paths_of(value)]
-    about = next((params[name] for name in _TABLES if params.get(name)), None)
+    about = _about(params)
     if about is None or message.startswith("--") or any(path in message for path in paths):
         return message
     return f"{about}: {message}"

@@ -11,7 +11,7 @@ import click
 from skyfill.cli.checks import mention_position, mention_rules
 from skyfill.cli.survey_options import named_values
 from skyfill.cli.terminal import DECLARED, GUESSED, mention
-from skyfill.errors import CatalogError
+from skyfill.errors import CatalogError, shortened
 
 if TYPE_CHECKING:
     from skyfill.catalog import Schema
@@ -108,7 +108,7 @@ def _mention_position(survey: Survey) -> None:
         with naming(survey.name):
             mention_position(survey.table, f"{survey.name}: ")
     if moving := motion_columns(survey.table):
-        mention(GUESSED, f"{survey.name}: proper motion {', '.join(moving)}")
+        mention(GUESSED, f"{survey.name}: proper motion {shortened(moving, 200)}")
 
 
 def mention_errors(surveys: Iterable[Survey]) -> None:
@@ -118,6 +118,6 @@ def mention_errors(surveys: Iterable[Survey]) -> None:
     for survey in surveys:
         if survey.error is None:
             found = find_position_error(survey.table)
-            words = ", ".join(found.columns) or "estimated from the separations"
+            words = shortened(found.columns, 150) or "estimated from the separations"
             unit = f" ({found.unit})" if found.columns and found.unit else ""
             mention(GUESSED, f"{survey.name}: position error {words}{unit}")

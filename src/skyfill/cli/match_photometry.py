@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from skyfill.cli.survey_options import BASE, named_values
 from skyfill.cli.terminal import GUESSED, mention, note
-from skyfill.errors import CatalogError
+from skyfill.errors import CatalogError, shortened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,7 @@ def choose_bands(
     for survey, own in zip((base, *surveys), bands, strict=True):
         survey.table.select(own)  # raises where there is no such column
         if own and survey.name not in given:
-            mention(GUESSED, f"{survey.name}: bands {', '.join(own)}")
+            mention(GUESSED, f"{survey.name}: bands {shortened(own, 200)}")
     if any(bands[1:]):
         return bands
     note("no magnitudes found: positions alone; name them with --bands NAME=COLUMN,...")

@@ -218,8 +218,9 @@ uncertainties = stacked(
     choice(
         "--errors",
         "auto|on|off",
-        "Use errors of values; auto: if they make 1 % of the variance of some feature; on: always, "
-        "and a value may pass its limit by the error of the faintest values.",
+        "Use errors of values; auto: those whose role is declared, if they make 1 % of the "
+        "variance of some feature; on: always, with those that their names tell, and a value may "
+        "pass its limit by the error of the faintest values.",
     ),
 )
 

@@ -10,6 +10,7 @@ import click
 from skyfill.cli import options
 from skyfill.cli.checks import mention_rules
 from skyfill.cli.terminal import GUESSED, mention, note, warn, write_json
+from skyfill.errors import shortened
 
 
 @click.command(
@@ -51,13 +52,11 @@ def command(context: click.Context, /, **given: Any) -> None:
     readme, tally = publish(
         given["results"], given["output"], notes=Notes(**words), provenance=made, rules=rules
     )
-    for name, text in tally.guessed.items():
-        mention(GUESSED, f"{name}: {text}")
-    if tally.unknown:
-        warn(
-            f"no description is known of {', '.join(tally.unknown)}; declare it, as in --declare "
-            f"'columns.{tally.unknown[0]}.description=\"...\"'"
-        )
+    if found := [f"{name}: {text}" for name, text in tally.guessed.items()]:
+        mention(GUESSED, lambda room: shortened(found, room, "; "))
+    if unknown := tally.unknown:
+        how = f"declare it, as in --declare 'columns.{unknown[0]}.description=\"...\"'"
+        warn(lambda room: f"no description is known of {shortened(unknown, room)}; {how}")
     if tally.formulas and given["output"].name.removesuffix(".gz").endswith("csv"):
         (name, count), *_ = tally.formulas.most_common(1)
         warn(

@@ -7,8 +7,10 @@ input is printed when it is found, and is part of every output in JSON.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +18,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from skyfill.errors import shortened
 
 if TYPE_CHECKING:
     from rich.progress import Task
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from skyfill.scale import Run, Source
 
 _LEVEL, _INPUT, _TELL = "skyfill.level", "skyfill.input", "skyfill.tell"
+_SILENT = "skyfill.silent"
 # What may be said about the input: roles and units that were guessed, facts that the user declared
 # here or in training, numbers converted to other units, and what may be wrong.
 GUESSED, DECLARED, CONVERTED, WARNED = "guessed", "declared", "converted", "warned"
@@ -35,6 +40,12 @@ _STEERING = re.compile(
 )
 # Seconds between two lines of a log.
 SECONDS_PER_LINE = 30.0
+# So long nothing is said of kernels being compiled, or of anything at all.
+SOME_SECONDS, SILENT_SECONDS = 1.0, 2.5
+# Letters of a line, to which names of files may add; room for its lists, and for one not cut.
+LONGEST, ROOMS, WHOLE = 300, (200, 130, 90, 60, 40, 20, 0), 1 << 30
+# What is said of the input: a line, or one that takes the room for each of its lists.
+Words = str | Callable[[int], str]
 
 
 def level() -> int:
@@ -55,15 +66,15 @@ def note(text: str) -> None:
         echo(text, err=True)
 
 
-def warn(text: str, shown: str = "") -> None:
-    """Print what may be wrong, even where notes are silenced; `shown` is printed in its place."""
-    if _is_new(WARNED, text) and not _told(shown or text):
-        echo(f"warning: {shown or text}", err=True)
+def warn(words: Words) -> None:
+    """Print what may be wrong, even where notes are silenced; lists are cut."""
+    if _is_new(WARNED, words) and not _told(line := _fitting("warning: ", words)):
+        echo(line, err=True)
 
 
-def mention(kind: str, text: str, shown: str = "") -> None:
-    """Print what was guessed, declared or converted; `shown` is printed in its place."""
-    if _is_new(kind, text) and not _told(line := f"{kind}: {shown or text}"):
+def mention(kind: str, words: Words) -> None:
+    """Print what was guessed, declared or converted; lists are cut."""
+    if _is_new(kind, words) and not _told(line := _fitting(f"{kind}: ", words)):
         note(line)
 
 
@@ -80,6 +91,33 @@ def _told(line: str) -> bool:
     return tell is not None
 
 
+def _fitting(start: str, words: Words) -> str:
+    """Give lists as much room as a line has."""
+    rooms = ROOMS if callable(words) else ROOMS[-1:]
+    lines = (start + (words(room) if callable(words) else words) for room in rooms)
+    found = ""
+    for found in lines:
+        if found == within_line(found):
+            break
+    return within_line(found)
+
+
+def within_line(text: str) -> str:
+    """Leave out the middle of lines that are too long.
+
+    Examples
+    --------
+    >>> len(within_line(400 * "x")), within_line("short")
+    (300, 'short')
+    """
+
+    def cut(line: str) -> str:
+        most = LONGEST + sum(len(word) for word in line.split() if os.sep in word)
+        return line if len(line) <= most else f"{line[: most - 105]} ... {line[-100:]}"
+
+    return "\n".join(map(cut, text.split("\n")))
+
+
 def said_of_input() -> dict[str, list[str]]:
     """Give all that this run said about its input, by kind."""
     context = click.get_current_context(silent=True)
@@ -87,9 +125,9 @@ def said_of_input() -> dict[str, list[str]]:
     return found if context is None else context.meta.setdefault(_INPUT, found)
 
 
-def _is_new(kind: str, text: str) -> bool:
-    """Keep what is said about the input; say whether it was not said before."""
-    said = said_of_input()[kind]
+def _is_new(kind: str, words: Words) -> bool:
+    """Keep the whole of what is said about the input; say whether it was not said before."""
+    said, text = said_of_input()[kind], words(WHOLE) if callable(words) else words
     if text in said:
         return False
     said.append(text)
@@ -104,7 +142,28 @@ def write_json(facts: Mapping[str, Any]) -> None:
 
 def echo(text: object = "", *, err: bool = False) -> None:
     """Print text; control characters of tables and models do not reach the terminal."""
+    _end_silence()
     click.echo(visible(str(text)), err=err)
+
+
+@contextmanager
+def never_silent(text: str) -> Iterator[threading.Timer]:
+    """Print a note if nothing else is printed soon."""
+    timer = threading.Timer(SILENT_SECONDS, click.echo, (visible(text),), {"err": True})
+    timer.daemon = True
+    click.get_current_context().meta[_SILENT] = timer
+    if level() > QUIET:
+        timer.start()
+    try:
+        yield timer
+    finally:
+        timer.cancel()
+
+
+def _end_silence() -> None:
+    context = click.get_current_context(silent=True)
+    if context is not None and _SILENT in context.meta:
+        context.meta[_SILENT].cancel()
 
 
 def visible(text: str) -> str:
@@ -151,7 +210,7 @@ def logarithms_line(names: Sequence[str]) -> str:
     >>> logarithms_line(["S_3.6", "S_4.5"])
     'mapped by their logarithms: S_3.6, S_4.5'
     """
-    return f"mapped by their logarithms: {', '.join(names)}"
+    return f"mapped by their logarithms: {shortened(names, 200)}"
 
 
 def beyond_line(beyond: Mapping[str, Any]) -> str:
@@ -168,7 +227,7 @@ all that have them; intervals are widened there'
     listed += [f"{name} ({100 * share:.0f} %)" for name, share in others]
     shared = ", and components share their regressions" if beyond["shared_regressions"] else ""
     return (
-        f"beyond what was measured: {', '.join(listed)}: objects without {_them(others)} are "
+        f"beyond what was measured: {shortened(listed, 90)}: objects without {_them(others)} are "
         f"unlike all that have {_them(others)}; intervals are widened there{shared}"
     )
 
@@ -195,6 +254,37 @@ def plain_warnings() -> Iterator[None]:
 
 
 @contextmanager
+def compiling(what: str, length: str, end: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Say when kernels are being compiled, before this takes long; call `end` after each of them.
+
+    `length` is the time that this takes where none is compiled yet.
+    """
+    from numba.core import event
+
+    class Watch(event.Listener):
+        """Hears of kernels that are not kept from an earlier run; one lock guards all of them."""
+
+        depth, spent, start, is_told = 0, 0.0, 0.0, False
+
+        def on_start(self, event: object) -> None:
+            self.depth += 1
+            if self.depth == 1:
+                self.start = time.monotonic()
+            if not self.is_told and self.spent + time.monotonic() - self.start > SOME_SECONDS:
+                self.is_told = True
+                note(f"{what}: compiling, once, {length}")
+
+        def on_end(self, event: object) -> None:
+            self.depth -= 1
+            if not self.depth:
+                self.spent += time.monotonic() - self.start
+                end()
+
+    with event.install_listener("numba:compile", Watch()):
+        yield
+
+
+@contextmanager
 def stages(what: str) -> Iterator[Callable[[str], None]]:
     """Show the current stage; a log gets it from time to time."""
     if not has_bars():
@@ -203,6 +293,7 @@ def stages(what: str) -> Iterator[Callable[[str], None]]:
         return
     from rich.console import Console
 
+    _end_silence()
     with Console(stderr=True).status(what) as status:
         yield lambda stage: status.update(f"{what}: {stage}")
 
@@ -239,7 +330,8 @@ def log_lines(what: str, unit: str, total: int | None = None) -> Callable[[int],
 def progress_bar(what: str, unit: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show how much is done; the function that is given takes the amount just finished."""
     if not has_bars():
-        yield log_lines(what, unit, total)
+        with compiling(what, "some seconds"):
+            yield log_lines(what, unit, total)
         return
     from rich.console import Console
     from rich.progress import (
@@ -260,7 +352,9 @@ def progress_bar(what: str, unit: str, total: int | None) -> Iterator[Callable[[
 
     columns = (SpinnerColumn(), what, BarColumn(), MofNCompleteColumn(), unit, RateColumn())
     times = (TimeElapsedColumn(), "left", TimeRemainingColumn())
-    with Progress(*columns, *times, console=Console(stderr=True)) as bar:
+    _end_silence()
+    bar = Progress(*columns, *times, console=Console(stderr=True))
+    with bar, compiling(what, "some seconds"):
         task = bar.add_task(what, total=total)
         yield lambda more: bar.advance(task, more)
 

@@ -32,7 +32,13 @@ from skyfill.cli.train_network import (
     which_network,
     words_of_network,
 )
-from skyfill.cli.training_columns import choose_features, takes_classes, takes_tree, with_labels
+from skyfill.cli.training_columns import (
+    choose_features,
+    error_rules,
+    takes_classes,
+    takes_tree,
+    with_labels,
+)
 from skyfill.cli.work_progress import work_bar
 from skyfill.errors import CatalogError
 from skyfill.progress import watched
@@ -178,6 +184,9 @@ def learn(context: click.Context, options: dict[str, Any]) -> Trained:
     if options["label"] and not source:
         sample = table = with_labels(table, options)
     names, judged = choose_features(sample, options, "features")
+    if options["errors"] == "on":
+        more = error_rules(judged, names)
+        rules, table, sample = rules + more, more.apply(table), more.apply(sample)
     check_training(sample, names, rules)
     inputs, seed = source.checked_files if source else [catalog], options["seed"]
     if isinstance(catalog, TableSource):

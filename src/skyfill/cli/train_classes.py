@@ -17,7 +17,7 @@ from skyfill.cli.input_warnings import warn_of_odd_field
 from skyfill.cli.terminal import warn
 from skyfill.cli.train_network import arcs_of, refine_of, words_of_network
 from skyfill.cli.training_columns import with_labels
-from skyfill.errors import CatalogError, DataError
+from skyfill.errors import CatalogError, DataError, shortened
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
@@ -127,8 +127,9 @@ def _describe(table: Table, fitted: Any, options: Mapping[str, Any]) -> tuple[di
     counts = Counter(str(label).strip() for label in labels if label is not None)
     counts.pop("", None)
     if few := sorted(name for name, count in counts.items() if count < FEW):
-        listed = ", ".join(f"{name} ({counts[name]})" for name in few)
-        warn(f"classes with fewer than {FEW} objects, whose probabilities are rough: {listed}")
+        listed = [f"{name} ({counts[name]})" for name in few]
+        start = f"classes with fewer than {FEW} objects, whose probabilities are rough: "
+        warn(lambda room: start + shortened(listed, room))
     unlabelled = len(table) - sum(counts.values())
     rest = f", {unlabelled} rows without a label" if unlabelled else ""
     facts = {"classes": counts, "calibration": fitted.scorer_.calibration.kind}

@@ -136,7 +136,11 @@ def learn_large(
             model, more, classes = grow(replace(found, model=model))
         save_model(model, output)
     if not found.converged:
-        warn(f"EM had not settled after {found.n_iter} steps")
+        warn(
+            f"the fit still moved after {found.n_iter} steps: the model can be used, but what it "
+            "fills where little was measured depends on where it stopped; another seed shows how "
+            "much"
+        )
     learned = {"rows": found.n_rows, "steps": found.n_iter, "converged": found.converged}
     words = f"{words_of_network(model, found.plan)} to all rows"
     words = f"{classes}, {words}" if classes else words

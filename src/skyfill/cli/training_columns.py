@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from skyfill.catalog.table import shortened
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import GUESSED, mention, note, warn
-from skyfill.errors import CatalogError
+from skyfill.cli.terminal import GUESSED, Words, mention, note, warn
+from skyfill.errors import CatalogError, shortened
 
 if TYPE_CHECKING:
-    from skyfill.catalog import Table, Verdict
+    from skyfill.catalog import Schema, Table, Verdict
 
 NOTHING = "no column is left to learn from"
 # Letters of a line, and lines, that list columns.
@@ -83,8 +82,8 @@ def choose_features(
     if asked:
         names = tuple(name for name in asked if table.column(name).null_count < len(table))
         if empty := [name for name in asked if name not in names]:
-            rows = f"{len(table)} rows"
-            warn(f"{shortened(empty, 200)}: no value in {rows}; left out of the features")
+            rest = f": no value in {len(table)} rows; left out of the features"
+            warn(lambda room: f"{shortened(empty, room)}{rest}")
     else:
         names = tuple(name for name, found in verdicts.items() if found.is_feature)
     if not names:
@@ -93,8 +92,9 @@ def choose_features(
             f"{NOTHING}: {why}; name columns of numbers with --{option} "
             "COLUMN,..., or set roles with --schema (see skyfill inspect)"
         )
-    mention_columns(verdicts, names, label, is_asked=bool(asked))
-    return names, {name: describe_verdict(found) for name, found in verdicts.items()}
+    how = {"is_asked": bool(asked), "uses_errors": options.get("errors") == "on"}
+    mention_columns(verdicts, names, label, **how)
+    return names, _described(verdicts)
 
 
 def judged(table: Table, label: str | None) -> dict[str, Verdict]:
@@ -111,12 +111,17 @@ def describe_verdict(found: Verdict) -> dict[str, Any]:
     return {**asdict(found), "role": str(found.role)}
 
 
+def _described(verdicts: Mapping[str, Verdict]) -> dict[str, dict[str, Any]]:
+    return {name: describe_verdict(found) for name, found in verdicts.items()}
+
+
 def mention_columns(
     verdicts: Mapping[str, Verdict],
     names: Sequence[str],
     label: str | None,
     *,
     is_asked: bool = False,
+    uses_errors: bool = False,
 ) -> None:
     """Say in a few lines what is learned from, and what is not, and why.
 
@@ -129,39 +134,69 @@ def mention_columns(
     beside = {n: v for n, v in verdicts.items() if v.of in taken and v.why != "declared"
               and v.role in ("error", "limit") and n not in taken}  # fmt: skip
     told = {n: v.tells or ("all",) for n, v in taken.items() if v.tells or v.why == COPY}
-    lines: list[tuple[Callable[[str], None], str]] = []
+    lines: list[tuple[Callable[[Words], None], Words]] = []
     if texts := [name for name, found in taken.items() if found.why == AS_TEXT]:
-        lines.append((_guessed, f"numbers written as text: {shortened(texts, LINE)}"))
-    if beside:
-        name, found = next(iter(beside.items()))
-        listed = shortened([f"{name} of {found.of}" for name, found in beside.items()], 130)
-        how = f"--role {name}={found.role}:{found.of} uses it"
-        lines.append((_guessed, f"errors and limits that are not used: {listed} ({how})"))
+        lines.append((_guessed, _listing("numbers written as text: ", texts)))
+    used = error_rules(_described(verdicts), names).to_dict() if uses_errors else {}
+    if used:
+        words = [f"{name} of {facts['of']}" for name, facts in used.items()]
+        lines.append((_guessed, _listing(f"errors of {_counted(words)} are used: ", words)))
+    for role, how in (("error", "train --errors on uses them"), ("limit", "--role {} uses it")):
+        some = {name: found.of for name, found in beside.items() if found.role == role}
+        if some and not (uses_errors and role == "error"):
+            start = f"{role}s of {_counted(some)} are known and not used: "
+            name, of = next(iter(some.items()))
+            words = [f"{name} of {of}" for name, of in some.items()]
+            end = f"; {how.format(f'{name}={role}:{of}')}"
+            lines.append((_guessed, _listing(start, words, end)))
     words = [f"{n} ({v.example[:20]})" for n, v in verdicts.items() if v.why == WORDS]
     if words and not is_asked:
-        text = f"left out, since not all of their cells are numbers: {shortened(words, 130)}; "
-        how = "declare such cells as gaps (columns.NAME.sentinels = [...]) or correct them"
-        lines.append((warn, text + how))
+        how = "; declare such cells as gaps (columns.NAME.sentinels = [...]) or correct them"
+        start = "left out, since not all of their cells are numbers: "
+        lines.append((warn, _listing(start, words, how)))
     if told:
-        listed = shortened([f"{n} ({shortened(each, 30)})" for n, each in told.items()], 110)
-        text = (
-            f"classes that a column gives away nearly alone: {listed}; was it made from the class "
+        listed = [f"{n} ({shortened(each, 30)})" for n, each in told.items()]
+        how = (
+            f"; was it made from the class {label}, or set by who set it? Then name the other "
+            "features with --features"
         )
-        how = f"{label}, or set by who set it? Then name the other features with --features"
-        lines.append((warn, text + how))
+        start = "classes that a column gives away nearly alone: "
+        lines.append((warn, _listing(start, listed, how)))
     if not is_asked:
         rest = {n: v for n, v in verdicts.items() if n not in (*taken, *beside, label)
                 and not (v.why == "declared" and v.of) and v.why != WORDS}  # fmt: skip
         left = [f"left out: {line}" for line in left_out(rest, MOST_LINES - 1 - len(lines))]
-        lines = [(_guessed, line) for line in left] + lines
+        lines = [*((_guessed, line) for line in left), *lines]
     announce: Callable[[str], None] = note if is_asked or is_declared else _guessed
     announce(f"features ({len(names)}): {shortened(names, LINE)}" if names else NOTHING)
     for say, line in lines:
         say(line)
 
 
-def _guessed(text: str) -> None:
-    mention(GUESSED, text)
+def _counted(names: Collection[str]) -> str:
+    return f"{len(names)} column{'s' if len(names) != 1 else ''}"
+
+
+def _listing(start: str, names: Sequence[str], end: str = "") -> Words:
+    return lambda room: f"{start}{shortened(names, room)}{end}"
+
+
+def error_rules(judged: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> Schema:
+    """Declare the roles of those errors of features that nobody has declared, one for each."""
+    from skyfill.catalog import Schema
+
+    errors = {name: facts for name, facts in judged.items() if facts["role"] == "error"}
+    known = {facts["of"] for facts in errors.values() if facts["why"] == "declared"}
+    found = {}
+    for name, facts in errors.items():
+        if facts["of"] in names and facts["of"] not in known:
+            known.add(facts["of"])
+            found[name] = {"role": "error", "of": facts["of"]}
+    return Schema.from_dict(found)
+
+
+def _guessed(words: Words) -> None:
+    mention(GUESSED, words)
 
 
 def left_out(verdicts: Mapping[str, Verdict], most: int) -> list[str]:
@@ -189,8 +224,8 @@ def _check_names(table: Table, names: list[str]) -> None:
 
     lost = [name for name in names if name not in table.names]
     if lost:
-        hints = "; ".join(f"no column {name!r}; {nearest(name, table.names)}" for name in lost)
-        raise CatalogError(hints)
+        hints = [f"no column {name!r}; {nearest(name, table.names)}" for name in lost]
+        raise CatalogError(shortened(hints, LINE, "; "))
 
 
 def _check_numbers(table: Table, names: Sequence[str]) -> None:
@@ -202,7 +237,7 @@ def _check_numbers(table: Table, names: Sequence[str]) -> None:
         except CatalogError as error:
             faults.append(str(error))
     if faults:
-        raise CatalogError("; ".join(faults))
+        raise CatalogError(shortened(faults, LINE, "; "))
 
 
 def with_labels(table: Table, options: Mapping[str, Any]) -> Table:

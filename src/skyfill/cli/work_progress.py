@@ -1,4 +1,4 @@
-"""Work whose cost is guessed: what to expect of it, how much is done, and the time left."""
+"""Work whose cost is guessed: how much is done, and the time left once that can be known."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from skyfill.cli.terminal import has_bars, note, now_and_then
-from skyfill.threads import n_threads
+from skyfill.cli.terminal import compiling, has_bars, note, now_and_then
+
+# No time is told before this share of the work is done with kernels that are compiled.
+LEAST_SHARE = 0.05
 
 
 @contextmanager
 def work_bar(what: str, seconds: float, words: str) -> Iterator[Callable[[float], None]]:
-    """State what some work is expected to cost, then show how much is done and the time left.
+    """State some work, then show how much is done and, as soon as it is known, the time left.
 
     Parameters
     ----------
@@ -28,21 +30,27 @@ def work_bar(what: str, seconds: float, words: str) -> Iterator[Callable[[float]
     callable
         Takes the expected seconds of what is done; from any thread.
     """
-    cores = n_threads()
-    note(f"{what}: {words}; about {duration(seconds / cores)} expected on {cores} cores")
+    note(f"{what}: {words}")
     progress, lock = WorkProgress(seconds), threading.Lock()
-    say = now_and_then()
+    say, start = now_and_then(), time.monotonic()
     with _percent_bar(what) as show:
 
         def advance(more: float) -> None:
             with lock:
                 progress.add(more)
-                show(progress.share)
-                left = duration(progress.left(time.monotonic() - start))
-                say(f"{what}: {progress.share:.0%} done, about {left} left")
+                left = progress.left(time.monotonic() - start)
+                words = "" if left is None else f"about {duration(left)} left"
+                show(progress.share, words)
+                say(", ".join(filter(None, (f"{what}: {progress.share:.0%} done", words))))
 
-        start = time.monotonic()
-        yield advance
+        def restart() -> None:
+            nonlocal start
+            with lock:
+                progress.restart()
+                start = time.monotonic()
+
+        with compiling(what, "about 30 s", restart):
+            yield advance
 
 
 class WorkProgress:
@@ -54,24 +62,35 @@ class WorkProgress:
     >>> work.add(25.0)
     >>> work.share, work.left(60.0)
     (0.25, 180.0)
+    >>> work.restart()
+    >>> work.add(4.0)
+    >>> work.left(20.0) is None
+    True
     """
 
     def __init__(self, expected: float) -> None:
-        self.expected, self.done = max(expected, 1e-9), 0.0
+        self.expected, self.done, self._before = max(expected, 1e-9), 0.0, 0.0
 
     def add(self, more: float) -> None:
         """Count work; there is always a little left, whatever was expected."""
         self.done += more
         self.expected = max(self.expected, 1.02 * self.done)
 
+    def restart(self) -> None:
+        """Measure the pace from now on."""
+        self._before = self.done
+
     @property
     def share(self) -> float:
         """Share of the work that is done."""
         return self.done / self.expected
 
-    def left(self, elapsed: float) -> float:
-        """Estimate the seconds left, at the pace so far."""
-        return elapsed * (1 - self.share) / self.share if self.done else float("inf")
+    def left(self, elapsed: float) -> float | None:
+        """Estimate the seconds left, at the pace since the last start; None as yet unknown."""
+        new = self.done - self._before
+        if new < LEAST_SHARE * self.expected:
+            return None
+        return elapsed * (self.expected - self.done) / new
 
 
 def duration(seconds: float) -> str:
@@ -88,10 +107,10 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def _percent_bar(what: str) -> Iterator[Callable[[float], None]]:
+def _percent_bar(what: str) -> Iterator[Callable[[float, str], None]]:
     """Show a bar of shares on a terminal; nothing in a log."""
     if not has_bars():
-        yield lambda share: None
+        yield lambda share, words: None
         return
     from rich.console import Console
     from rich.progress import (
@@ -99,12 +118,12 @@ def _percent_bar(what: str) -> Iterator[Callable[[float], None]]:
         Progress,
         SpinnerColumn,
         TaskProgressColumn,
+        TextColumn,
         TimeElapsedColumn,
-        TimeRemainingColumn,
     )
 
     columns = (SpinnerColumn(), what, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    times = ("left", TimeRemainingColumn(elapsed_when_finished=True))
-    with Progress(*columns, *times, console=Console(stderr=True)) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+    left = TextColumn("{task.fields[left]}")
+    with Progress(*columns, left, console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=1.0, left="")
+        yield lambda share, words: bar.update(task, completed=share, left=words)

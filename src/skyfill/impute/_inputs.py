@@ -15,7 +15,13 @@ from skyfill.catalog.column_summary import summarize_column
 from skyfill.catalog.sentinels import find_unmistakable
 from skyfill.catalog.table import nearest
 from skyfill.catalog.usual_values import find_usual
-from skyfill.errors import DataError, EmptyColumnWarning, MissingLimitsWarning, SentinelWarning
+from skyfill.errors import (
+    DataError,
+    EmptyColumnWarning,
+    MissingLimitsWarning,
+    SentinelWarning,
+    shortened,
+)
 from skyfill.network import Cells, MixtureNetwork
 from skyfill.network.mixture.seen_ranges import are_whole, credible_range, reached_ranges
 
@@ -193,7 +199,8 @@ def learnable_columns(X: Array, names: Any) -> NDArray[np.bool_]:
     if lost.any():
         listed = [f"x{j}" if names is None else str(names[j]) for j in np.flatnonzero(lost)]
         warnings.warn(
-            f"column {', '.join(map(repr, listed))} has no value in {len(X)} rows and is left out",
+            f"column {shortened(map(repr, listed), 200)} has no value in {len(X)} rows and is left "
+            "out",
             EmptyColumnWarning,
             stacklevel=3,
         )

@@ -89,7 +89,10 @@ class NetworkImputer(DistributionImputer):
 
     # What learns, given cells and all options; a subclass may learn another kind of network.
     _learner: Callable[..., LearnedMixture] = staticmethod(learn_mixture)
-    _complaint = "EM did not converge in max_iter steps; raise max_iter or tol"
+    _complaint = (
+        "the fit still moved in its last step: the model can be used, but what it fills where "
+        "little was measured depends on where it stopped; another seed shows how much"
+    )
 
     def __init__(  # noqa: PLR0913 - every option of the model
         self,

@@ -71,7 +71,10 @@ class OneNetworkImputer(NetworkImputer):
     """
 
     _learner = staticmethod(_learn)
-    _complaint = "the graph or its parameters did not converge; raise max_iter or tol"
+    _complaint = (
+        "the graph still changed in its last round: the best one is kept, and the model can be "
+        "used; another seed shows which arcs are certain"
+    )
 
     def __init__(  # noqa: PLR0913 - every option of the model
         self,

@@ -62,7 +62,7 @@ def refinement_cost(n_rows: int, n_features: int, n_components: int) -> float:
     Examples
     --------
     >>> round(refinement_cost(3030, 12, 32))
-    10
+    11
     """
     n = min(n_rows, MOST_ROWS)
     if n < LEAST_ROWS:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skyfill.errors import DataError, LimitWarning
+from skyfill.errors import DataError, LimitWarning, shortened
 from skyfill.network._array import Array, as_table
 
 _WORDS = ("lower", "upper", "errors")
@@ -130,7 +130,8 @@ class Cells:
                 continue
             kept = replace(kept, **{name: np.where(wrong, np.nan, side)})
             if name == "upper":
-                listed = ", ".join(names[j] for j in np.flatnonzero(wrong.any(axis=0)).tolist())
+                columns_wrong = np.flatnonzero(wrong.any(axis=0)).tolist()
+                listed = shortened((names[j] for j in columns_wrong), 120)
                 warnings.warn(
                     f"upper limits at or below zero cannot hold of what is always positive "
                     f"({listed}); these cells are taken as gaps without a limit",
@@ -168,7 +169,10 @@ class Cells:
         kept = object.__new__(Cells)
         for name in ("values", *_WORDS, "keys"):
             given = getattr(self, name)
-            object.__setattr__(kept, name, None if given is None else given[rows])
+            part = None if given is None else given[rows]
+            if part is not None and name != "keys":
+                part.flags.writeable = False  # as `as_table` does: kernels are compiled once
+            object.__setattr__(kept, name, part)
         return kept
 
     def with_keys(self, keys: NDArray[np.uint64]) -> Cells:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from skyfill.errors import ConvergenceWarning, DataError, RegularizationWarning
+from skyfill.errors import ConvergenceWarning, DataError, RegularizationWarning, shortened
 from skyfill.network._array import Array, as_table, check_names, check_seen
 from skyfill.network.moments import Moments, em
 from skyfill.network.single.gaussian import GaussianNetwork
@@ -166,8 +166,8 @@ def warn_singular(Z: Array, network: GaussianNetwork) -> None:
     bad = [names[j] for j, family in enumerate(network.parents) if not regress(cov, j, family)[2]]
     if bad:
         warnings.warn(
-            f"singular covariance at {', '.join(bad)}: a node is an exact linear function of its "
-            f"parents, or they of one another; {MIN_VARIANCE:g} of the variance stays noise",
+            f"singular covariance at {shortened(bad, 90)}: a node is an exact linear function of "
+            f"its parents, or they of one another; {MIN_VARIANCE:g} of the variance stays noise",
             RegularizationWarning,
             stacklevel=3,
         )
