@@ -242,10 +242,10 @@ def check_classes(model, table):
     from skyfill.model import Scoring, classify_table
 
     done = classify_table(model, table, Scoring(n_draws=2, marginalize=2))
-    check_probabilities(done.numbers(*(f"p_{name}" for name in model.scorer.classes)))
-    facts = done.numbers("entropy", "gap_share", "outlier_score")
+    check_probabilities(done.numbers(*(f"sf_p_{name}" for name in model.scorer.classes)))
+    facts = done.numbers("sf_entropy", "sf_gap_share", "sf_outlier_score")
     require(np.isfinite(facts) & (facts >= 0), "entropy, gap share or outlier score are no numbers")
-    require([name in model.scorer.classes for name in done.column("class").to_pylist()], "class")
+    require([name in model.scorer.classes for name in done.column("sf_class").to_pylist()], "class")
 
 
 def check_next(model, table):

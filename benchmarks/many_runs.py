@@ -66,9 +66,6 @@ def prepare():
         table = table.with_column("kind", np.array(["a", "b"])[kind])
         for kind_of_file in FORMATS:
             write_table(table, f"{name}.{kind_of_file}")
-        # As other programs write it: the types are found in a first pass.
-        lines = Path(f"{name}.csv").read_text().splitlines(keepends=True)
-        Path(f"{name}.csv").write_text("".join(x for x in lines if not x.startswith("#")))
 
 
 def begin(task, folder, said, *, fork):

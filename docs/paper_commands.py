@@ -152,7 +152,7 @@ PAPER = (
     Item(
         "Table 3",
         "missing values of UBVI.",
-        f"skyfill inspect {TRAINING}/ubvi.csv --schema {TRAINING}/ubvi.toml",
+        f"skyfill inspect {TRAINING}/ubvi.ecsv --schema {TRAINING}/ubvi.toml",
         "missing",
     ),
     Item(

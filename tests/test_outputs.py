@@ -31,7 +31,8 @@ COMMANDS = {
     "publish": "publish {}",
     "match": "match {} near.parquet",
 }
-FORMATS = ("parquet", "fits", "vot", "ecsv", "csv")
+# What plain CSV keeps is in `test_plain_csv.py` and `test_plain_outputs.py`.
+FORMATS = ("parquet", "fits", "vot", "ecsv")
 # Names of results in every case, names that formats find hard, and any others.
 RESULTS = ["V_sd", "V_gap", "V_was", "V_q16", "V_draw1", "class", "Class", "p_x", "P_X", "entropy"]
 RESULTS += ["gap_share", "outlier", "rank", "probability", "new", "in_u", "next", "next_bits"]
@@ -143,7 +144,7 @@ def test_without_a_prefix_a_collision_is_refused_and_anything_else_is_kept(
     table = objects({name: pa.array(np.arange(N) + 0.5)})
     write_table(table, "in.parquet")
     Path("out.parquet").unlink(missing_ok=True)
-    words = COMMANDS[command].replace(" --prefix sf_", "").format("in.parquet").split()
+    words = COMMANDS[command].replace(" --prefix sf_", " --prefix=").format("in.parquet").split()
     said = CliRunner().invoke(main, [*words, "-o", "out.parquet"])
     if said.exit_code == 2:
         assert repr(name) in said.stderr

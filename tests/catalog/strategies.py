@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from skyfill.catalog import ColumnInfo, Reason, Role, Table
 
-EXTENSIONS = ("parquet", "fits", "fits.gz", "vot", "vot.gz", "ecsv", "ecsv.gz", "csv", "csv.gz")
+EXTENSIONS = ("parquet", "fits", "fits.gz", "vot", "vot.gz", "ecsv", "ecsv.gz")
 
 # No lone surrogates (not text), no NUL (which VOTable cannot keep).
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)

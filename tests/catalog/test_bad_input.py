@@ -51,7 +51,7 @@ def test_a_truncated_file_is_refused(extension, share, table, tmp_path):
     write_table(table, path)
     whole = path.read_bytes()
     path.write_bytes(whole[: int(len(whole) * share)])
-    if extension in ("csv", "ecsv") and share > 0.5:
+    if extension == "csv" or (extension == "ecsv" and share > 0.5):
         # Text that ends early cannot be told from a shorter table, except in its last line.
         return
     with pytest.raises(CatalogError, match=r"t\."):
@@ -71,9 +71,8 @@ def test_a_ragged_row_is_named_by_its_line(tmp_path):
     assert_fails(path, "line 6 has 3 cells where the header names 2 columns")
 
 
-@pytest.mark.parametrize("extension", ["csv", "ecsv"])
-def test_text_where_the_header_promises_numbers_is_named(extension, table, tmp_path):
-    path = tmp_path / f"t.{extension}"
+def test_text_where_the_header_promises_numbers_is_named(table, tmp_path):
+    path = tmp_path / "t.ecsv"
     write_table(table.select(["J", "id"]), path)
     lines = path.read_text().splitlines()
     line = len(lines) - 3

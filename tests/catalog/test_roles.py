@@ -150,6 +150,16 @@ def test_a_role_that_is_set_is_not_guessed_again():
     assert with_guessed_roles(table).info("J").role is Role.OTHER
 
 
+def test_positions_behind_which_match_put_the_name_of_a_survey_are_positions():
+    columns = {"ra": 1, "ra_near": 2, "dec_near": 3, "sep_near": 4, "J_near": 5}
+    columns = {name: [k / 7, k / 9] for name, k in columns.items()}
+    found = judge(Table.from_columns(columns))
+    assert [str(each.role) for each in found.values()] == [*["position"] * 3, "other", "feature"]
+    assert judge(Table.from_columns({"ra": [1.0, 2.0], "ra_near": [1.0, 2.0]}))[
+        "ra_near"
+    ].is_feature
+
+
 def test_reading_guesses_nothing(tmp_path):
     (tmp_path / "t.csv").write_text("ra,dec\n1.5,2.5\n")
     table = read_table(tmp_path / "t.csv")

@@ -45,7 +45,7 @@ def test_a_table_comes_back_as_it_was(extension, table):
         assert found.reasons(table.names[0]).equals(table.reasons(table.names[0]))
 
 
-@pytest.mark.parametrize("extension", ["parquet", "fits", "vot.gz", "csv"])
+@pytest.mark.parametrize("extension", ["parquet", "fits", "vot.gz", "ecsv"])
 @given(table=tables(), batch_rows=st.integers(1, 4))
 @settings(max_examples=25)
 def test_batches_written_and_read_are_the_table(extension, table, batch_rows):

@@ -65,18 +65,18 @@ def test_candidates_are_ranked_explained_and_compared(run, folder, tmp_path):
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     table = read_table(tmp_path / "quasars.fits")
-    p = table.numbers("probability")[:, 0]
+    p = table.numbers("sf_probability")[:, 0]
     assert (np.diff(p) <= 0).all()
     assert p.min() >= 0.7
     assert len(p) > 30
     assert set(table.column("known").to_pylist()[:20]) == {"QSO"}
     # V tells quasars here.
-    assert sum("V +" in words for words in table.column("evidence_for").to_pylist()) > len(p) / 2
+    assert sum("V +" in words for words in table.column("sf_evidence_for").to_pylist()) > len(p) / 2
     kim, sky = done.stdout.splitlines()
     assert kim.startswith("kim: 4 entries, by ID: ")
     assert "1 of another class, 1 not in the results" in kim
     assert sky.startswith("sky: 3 entries, by position within 1.5 arcsec: ")
-    held = table.column("in_kim").to_pylist()
+    held = table.column("sf_in_kim").to_pylist()
     assert sum(held) == sum(name in ("s0", "s1") for name in table.column("ID").to_pylist())
     missing = read_table(tmp_path / "missing.csv")
     reasons = dict(zip(missing.column("identifier").to_pylist(),
@@ -118,7 +118,7 @@ def test_evidence_is_the_change_of_the_probability_that_classify_gives(
         done = run("classify", limited / "m.skyfill", tmp_path / f"{name}.parquet", *more,
                    "--draws", 0, "-o", tmp_path / f"{name}.out.parquet")  # fmt: skip
         assert done.exit_code == 0, done.output
-        p = read_table(tmp_path / f"{name}.out.parquet").numbers("p_blue")[:, 0]
+        p = read_table(tmp_path / f"{name}.out.parquet").numbers("sf_p_blue")[:, 0]
         return np.log2(p) - np.log2(1 - p)
 
     table = read_table(limited / "stars.parquet")
@@ -133,15 +133,15 @@ def test_evidence_is_the_change_of_the_probability_that_classify_gives(
     found, n_limited = read_table(tmp_path / "o.parquet"), 0
     places = {v: row for row, v in enumerate(table.column("V").to_pylist())}
     for row in found.arrow.to_pylist():
-        said = f"{row['evidence_for']}, {row['evidence_against']}".replace(",", "").split()
+        said = f"{row['sf_evidence_for']}, {row['sf_evidence_against']}".replace(",", "").split()
         bits = float(said[said.index("V") + 1]) if "V" in said else 0.0
         assert bits == pytest.approx(change[places[row["V"]]], abs=0.051)
         n_limited += row["K"] is None
     assert n_limited > 100
 
 
-@pytest.mark.parametrize("extension", ["parquet", "fits", "vot", "csv", "plain.csv"])
-@pytest.mark.parametrize("prefix", ["", "sf_"])
+@pytest.mark.parametrize("extension", ["parquet", "fits", "vot", "ecsv", "csv"])
+@pytest.mark.parametrize("prefix", [None, "my_"])
 def test_results_are_those_that_the_file_remembers(run, limited, tmp_path, extension, prefix):
     """A published catalogue has columns of the names of results: its own classes."""
     table = read_table(limited / "stars.parquet")
@@ -151,18 +151,14 @@ def test_results_are_those_that_the_file_remembers(run, limited, tmp_path, exten
         table = table.with_column(name, values)
     write_table(table, tmp_path / "in.parquet")
     path = tmp_path / f"out.{extension}"
-    done = run("classify", limited / "m.skyfill", tmp_path / "in.parquet", "--prefix", "sf_",
-               "-o", path)  # fmt: skip
+    done = run("classify", limited / "m.skyfill", tmp_path / "in.parquet", "-o", path)
     assert done.exit_code == 0, done.output
     ours = read_table(path).select(["sf_class", "sf_p_blue"])
-    if extension == "plain.csv":
-        lines = [line for line in path.read_text().splitlines() if line[:1] != "#"]
-        path.write_text("\n".join(lines) + "\n")
     p, best = ours.numbers("sf_p_blue")[:, 0], ours.column("sf_class").to_pylist()
     more = ("--prefix", prefix) if prefix else ()
     done = run("candidates", path, "--class", "blue", *more, "--json", "-o", tmp_path / "o.fits")
     assert json.loads(done.stdout)["candidates"] == (p >= 0.8).sum()
-    listed = read_table(tmp_path / "o.fits").numbers(f"{prefix}probability")[:, 0]
+    listed = read_table(tmp_path / "o.fits").numbers(f"{prefix or 'sf_'}probability")[:, 0]
     assert np.array_equal(listed, -np.sort(-p[p >= 0.8]))
     done = run("report", limited / "m.skyfill", path, *more, "-o", tmp_path / "page.html")
     assert done.exit_code == 0, done.output
@@ -198,7 +194,7 @@ def test_the_list_says_how_pure_and_complete_it_is_expected_to_be(run, folder, t
     done = run(*words, "--purity", 0.97, "-o", tmp_path / "pure.parquet")
     assert done.exit_code == 0, done.output
     facts = json.loads(done.stdout)
-    p = read_table(tmp_path / "pure.parquet").numbers("probability")[:, 0]
+    p = read_table(tmp_path / "pure.parquet").numbers("sf_probability")[:, 0]
     assert p.mean() >= 0.97
     assert facts["expected"]["purity"] == pytest.approx(p.mean())
     assert p.min() >= facts["min_probability"]
@@ -209,7 +205,7 @@ def test_the_list_says_how_pure_and_complete_it_is_expected_to_be(run, folder, t
 
 def test_a_checked_sample_corrects_what_is_expected(run, folder, tmp_path):
     table = read_table(folder / "classified.parquet")
-    rows = np.flatnonzero(table.numbers("p_QSO")[:, 0] > 0.8)
+    rows = np.flatnonzero(table.numbers("sf_p_QSO")[:, 0] > 0.8)
     names = [table.column("ID").to_pylist()[i] for i in rows]
     checked = {"ID": names, "class": ["QSO" if i % 2 else "star" for i in range(len(rows))]}
     write_table(Table.from_columns(checked), tmp_path / "checked.csv")
@@ -300,11 +296,11 @@ def test_mission_17_the_published_catalogue_says_what_it_is(run, folder, tmp_pat
         header = opened[1].header
         names = {header[f"TTYPE{k}"]: k for k in range(1, header["TFIELDS"] + 1)}
         assert header[f"TUNIT{names['V']}"] == "mag"
-        assert "stat.probability" in str(header[f"TUCD{names['p_QSO']}"])
+        assert "stat.probability" in str(header[f"TUCD{names['sf_p_QSO']}"])
         assert len(opened[1].data) == 180
     text = (tmp_path / "lmc_ReadMe.txt").read_text()
     assert text.startswith("Variables in the LMC\n")
-    classes = read_table(folder / "classified.parquet").column("class").to_pylist()
+    classes = read_table(folder / "classified.parquet").column("sf_class").to_pylist()
     assert any(line.split()[:2] == ["QSO", str(classes.count("QSO"))] for line in text.splitlines())
     assert "Probability of class QSO" in text
     assert "command: skyfill classify lmc.skyfill all.parquet" in text
@@ -317,13 +313,13 @@ def test_mission_17_the_published_catalogue_says_what_it_is(run, folder, tmp_pat
 def test_other_formats_keep_values_and_metadata(run, folder, tmp_path, name):
     assert run("publish", folder / "classified.parquet", "-o", tmp_path / name).exit_code == 0
     source, table = read_table(folder / "classified.parquet"), read_table(tmp_path / name)
-    assert table.arrow.select(["p_QSO", "class", "V"]).equals(
-        source.arrow.select(["p_QSO", "class", "V"]), check_metadata=False
+    assert table.arrow.select(["sf_p_QSO", "sf_class", "V"]).equals(
+        source.arrow.select(["sf_p_QSO", "sf_class", "V"]), check_metadata=False
     )
-    assert table.info("p_QSO").description == "Probability of class QSO"
+    assert table.info("sf_p_QSO").description == "Probability of class QSO"
     assert "source_provenance" in table.meta
     if name.endswith(".vot"):
-        field = parse_single_table(tmp_path / name).get_field_by_id_or_name("class")
+        field = parse_single_table(tmp_path / name).get_field_by_id_or_name("sf_class")
         assert field.ucd == "src.class"
 
 

@@ -72,8 +72,8 @@ def test_a_classifier_takes_as_many_fits_on_the_command_line_as_in_python(folder
     assert len(load_model(out).network.fits) == NetworkImputer().n_fits
 
 
-RESULTS = ("class", "p_LPV", "p_RRL", "entropy", "gap_share", "outlier", "outlier_score",
-           "trained_on")  # fmt: skip
+RESULTS = ("sf_class", "sf_p_LPV", "sf_p_RRL", "sf_entropy", "sf_gap_share", "sf_outlier",
+           "sf_outlier_score", "sf_trained_on")  # fmt: skip
 
 
 @pytest.mark.parametrize("extension", ["parquet", "fits", "vot", "csv"])
@@ -85,25 +85,25 @@ def test_a_catalog_is_classified_from_the_command_line(folder, extension):
     assert said.exit_code == 0, said.output
     counts = json.loads(said.stdout)
     found = read_table(out)
-    assert found.names == (*table.names, *RESULTS)
+    assert found.names == (table.names[0], *RESULTS, *table.names[1:])
     assert counts["rows"] == len(found) == 200
     truth = np.array(stars(200, seed=1).column("class").to_pylist(), dtype=object)
-    right = np.array(found.column("class").to_pylist(), dtype=object) == truth
+    right = np.array(found.column("sf_class").to_pylist(), dtype=object) == truth
     assert right[truth != None].mean() > 0.9  # noqa: E711 - elementwise
-    np.testing.assert_allclose(found.numbers("p_LPV", "p_RRL").sum(axis=1), 1.0)
-    P = found.numbers("p_LPV", "p_RRL")
+    np.testing.assert_allclose(found.numbers("sf_p_LPV", "sf_p_RRL").sum(axis=1), 1.0)
+    P = found.numbers("sf_p_LPV", "sf_p_RRL")
     bits = -(P * np.log2(np.maximum(P, 1e-300))).sum(axis=1)
-    np.testing.assert_allclose(found.numbers("entropy")[:, 0], bits, atol=1e-9)
+    np.testing.assert_allclose(found.numbers("sf_entropy")[:, 0], bits, atol=1e-9)
     assert counts["classes"]["LPV"] == (P.argmax(axis=1) == 0).sum()
 
 
 def test_the_output_describes_its_columns_and_where_it_comes_from(folder, model):
     write_table(stars(20, seed=2), folder / "few.parquet")
     words = ("classify", folder / "m.skyfill", folder / "few.parquet", "-o", folder / "few.vot")
-    said = run(*words)
+    said = run(*words, "--prefix", "")
     assert said.exit_code == 2
     assert "column 'class' has the name of a result" in said.stderr
-    run(*words, "--prefix", "sf_")
+    run(*words)
     found = read_table(folder / "few.vot")
     assert found.info("sf_class").role is Role.LABEL
     assert found.info("sf_entropy").unit == "bit"
@@ -117,21 +117,23 @@ def test_batches_give_what_one_piece_gives(folder, model, monkeypatch):
     monkeypatch.setattr("skyfill.scale.inputs.BATCH_ROWS", 40)
     done = apply_model(Scoring(), model, folder / "b.parquet", folder / "b.out.parquet")
     whole = classify_table(model, read_table(folder / "b.parquet"))
-    names = ("p_LPV", "p_RRL", "entropy", "outlier_score")
+    names = ("sf_p_LPV", "sf_p_RRL", "sf_entropy", "sf_outlier_score")
     found = read_table(folder / "b.out.parquet")
     assert done.rows == 150
-    classes = found.column("class").to_pylist()
+    classes = found.column("sf_class").to_pylist()
     assert done.counts["class.LPV"] == classes.count("LPV")
     np.testing.assert_allclose(found.numbers(*names), whole.numbers(*names), rtol=1e-12)
 
 
 def test_other_order_units_and_unknown_columns_change_nothing(model):
     table = field(60, seed=4)
-    plain = classify_table(model, table).numbers("p_LPV", "entropy")
+    plain = classify_table(model, table).numbers("sf_p_LPV", "sf_entropy")
     turned = table.select(["K", "V", "id", "I"]).with_column("junk", np.zeros(60))
-    assert np.array_equal(classify_table(model, turned).numbers("p_LPV", "entropy"), plain)
+    assert np.array_equal(classify_table(model, turned).numbers("sf_p_LPV", "sf_entropy"), plain)
     milli = table.with_column("V", table.numbers("V")[:, 0] * 1000).with_info("V", unit="mmag")
-    np.testing.assert_allclose(classify_table(model, milli).numbers("p_LPV", "entropy"), plain)
+    np.testing.assert_allclose(
+        classify_table(model, milli).numbers("sf_p_LPV", "sf_entropy"), plain
+    )
 
 
 def test_a_feature_that_the_catalog_lacks_is_a_gap_with_a_warning(folder, model):
@@ -143,18 +145,18 @@ def test_a_feature_that_the_catalog_lacks_is_a_gap_with_a_warning(folder, model)
     found = read_table(folder / "o.parquet")
     assert "K" not in found.names
     empty = table.with_column("K", np.full(60, np.nan))
-    expected = classify_table(model, empty).numbers("p_LPV")
+    expected = classify_table(model, empty).numbers("sf_p_LPV")
     if model.network.fits[0].gap_rates is None:
-        assert np.array_equal(found.numbers("p_LPV"), expected)
+        assert np.array_equal(found.numbers("sf_p_LPV"), expected)
 
 
 def test_a_prior_of_the_field_is_given_or_estimated(folder, model):
     write_table(field(100, seed=6), folder / "p.parquet")
     words = ("classify", folder / "m.skyfill", folder / "p.parquet", "-o", folder / "p.out.parquet")
     assert run(*words).exit_code == 0
-    plain = read_table(folder / "p.out.parquet").numbers("p_LPV")
+    plain = read_table(folder / "p.out.parquet").numbers("sf_p_LPV")
     assert run(*words, "--prior", "LPV=0.001,RRL=0.999").exit_code == 0
-    assert (read_table(folder / "p.out.parquet").numbers("p_LPV") < plain).all()
+    assert (read_table(folder / "p.out.parquet").numbers("sf_p_LPV") < plain).all()
     said = run(*words, "--prior", "estimate", "--json")
     assert sum(json.loads(said.stdout)["prior"].values()) == pytest.approx(1)
     # A hundred stars like those of the training set do not speak for other shares.
@@ -172,8 +174,10 @@ def test_draws_marginalize_and_gap_share_can_be_left_out(model):
     table = field(50, seed=7)
     found = classify_table(model, table, Scoring(n_draws=0, marginalize=20))
     gaps = np.isnan(table.numbers("V", "I", "K")).any(axis=1)
-    assert (np.isnan(found.numbers("gap_share")[:, 0]) == gaps).all()
-    assert not np.array_equal(found.numbers("p_LPV"), classify_table(model, table).numbers("p_LPV"))
+    assert (np.isnan(found.numbers("sf_gap_share")[:, 0]) == gaps).all()
+    assert not np.array_equal(
+        found.numbers("sf_p_LPV"), classify_table(model, table).numbers("sf_p_LPV")
+    )
 
 
 def test_a_model_trained_for_a_field_knows_its_shares(folder, tmp_path):
@@ -208,7 +212,7 @@ def test_a_tree_of_classes_is_kept_in_the_model_and_used_by_classify(folder, tmp
     said = run(*words, tmp_path / "tree.toml", "-o", tmp_path / "t.skyfill")
     assert said.exit_code == 0, said.output
     write_table(field(80, seed=12), tmp_path / "f.parquet")
-    words = ("classify", tmp_path / "t.skyfill", tmp_path / "f.parquet", "--prefix", "sf_", "-o")
+    words = ("classify", tmp_path / "t.skyfill", tmp_path / "f.parquet", "-o")
     assert run(*words, tmp_path / "c.parquet", "--sure", "0.9").exit_code == 0
     table = read_table(tmp_path / "c.parquet")
     lpv, rrl, red, star = table.numbers("sf_p_LPV", "sf_p_RRL", "sf_any_red", "sf_any_any star").T
@@ -216,7 +220,7 @@ def test_a_tree_of_classes_is_kept_in_the_model_and_used_by_classify(folder, tmp
     np.testing.assert_allclose(star, 1.0)
     wanted = np.where(lpv >= 0.9, "LPV", np.where(rrl >= 0.9, "RRL", "any star"))
     assert table.column("sf_class_sure").to_pylist() == wanted.tolist()
-    words = ("candidates", tmp_path / "c.parquet", "--class", "red", "--prefix", "sf_", "-o")
+    words = ("candidates", tmp_path / "c.parquet", "--class", "red", "-o")
     assert run(*words, tmp_path / "red.parquet").exit_code == 0
     assert len(read_table(tmp_path / "red.parquet")) == (lpv >= 0.8).sum()
     (tmp_path / "tree.toml").write_text('QSO = "red"\n')
@@ -258,7 +262,7 @@ def test_gaps_unlike_those_of_the_training_set_are_averaged_by_default(folder, t
     for draws in ("auto", "0"):
         said = run(*words, "--draws", draws, "-o", tmp_path / f"{draws}.parquet")
         assert str(json.loads(said.stdout)["draws"]) == draws
-        entropy[draws] = read_table(tmp_path / f"{draws}.parquet").numbers("entropy").mean()
+        entropy[draws] = read_table(tmp_path / f"{draws}.parquet").numbers("sf_entropy").mean()
     assert entropy["auto"] > entropy["0"]
     said = run(*words, "--draws", "few", "-o", tmp_path / "x.parquet")
     assert said.exit_code == 2

@@ -40,7 +40,7 @@ def test_list_is_json_for_programs(offline):
     assert by_name["eros"]["files"] == ["eros1/train.csv", "eros1/test.csv"]
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".fits", ".csv", ".vot"])
+@pytest.mark.parametrize("suffix", [".parquet", ".fits", ".ecsv", ".vot"])
 def test_fetch_writes_any_format_with_provenance(offline, tmp_path, suffix):
     target = tmp_path / f"training{suffix}"
     result = run("fetch", "simulated", "-o", target)
@@ -90,9 +90,9 @@ def test_simulate_writes_the_catalogs_of_a_field(tmp_path):
     result = run("simulate", tmp_path / "field", "-n", "200", "--seed", "3", "--light-curves")
     assert result.exit_code == 0, result.output
     paths = [Path(line) for line in result.stdout.splitlines()]
-    assert {path.name for path in paths} >= {"macho.csv", "sage.fits", "two_mass.vot", "ubvi.csv"}
+    assert {path.name for path in paths} >= {"macho.ecsv", "sage.fits", "two_mass.vot", "ubvi.ecsv"}
     assert all(path.is_file() for path in paths)
-    assert len(read_table(tmp_path / "field" / "macho.csv")) == 200
+    assert len(read_table(tmp_path / "field" / "macho.ecsv")) == 200
     assert "200 objects" in result.stderr
 
 

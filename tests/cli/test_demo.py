@@ -71,7 +71,7 @@ def check_classes(folder):
     truth = read_table(folder / "field/truth.parquet")
     assert results.column("id").to_pylist() == truth.column("id").to_pylist()
     kinds = truth.column("class").to_pylist()
-    same = [a == b for a, b in zip(results.column("class").to_pylist(), kinds, strict=True)]
+    same = [a == b for a, b in zip(results.column("sf_class").to_pylist(), kinds, strict=True)]
     assert sum(same) / len(same) > 0.9
     known = dict(zip(truth.column("id").to_pylist(), kinds, strict=True))
     found = [known[name] for name in read_table(folder / "quasars.fits").column("id").to_pylist()]

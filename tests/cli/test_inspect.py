@@ -134,7 +134,7 @@ BAD_FILES = {
     "truncated.parquet": (lambda data: data[:500], "not a readable Parquet file"),
     "unknown.vot": (lambda data: data.replace(b'"double"', b'"quaternion"'), "quaternion"),
     "ragged.csv": (lambda data: data + b"1,2,3\n", "has 3 cells"),
-    "word.csv": (lambda data: data + b"bright,4\n", "'bright' does not read as double"),
+    "word.ecsv": (lambda data: data + b"bright,4\n", "'bright' does not read as double"),
     "empty.ecsv": (lambda data: b"", "the file is empty"),
 }
 

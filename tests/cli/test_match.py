@@ -156,4 +156,4 @@ def test_mistakes_are_one_line_with_exit_code_2(folder: Path, words, message, mo
 def test_the_help_shows_an_example():
     done = run("--help")
     assert done.exit_code == 0
-    assert "skyfill match field/macho.csv field/sage.fits" in " ".join(done.stdout.split())
+    assert "skyfill match field/macho.ecsv field/sage.fits" in " ".join(done.stdout.split())

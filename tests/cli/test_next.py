@@ -64,13 +64,13 @@ def test_the_telling_feature_comes_first(run, folder, tmp_path):
     assert lines[0].startswith("| measurement | objects without | bits in all | bits each |")
     assert lines[2].split(" | ")[0] in ("| J_nir", "| K_nir")
     plan = read_table(tmp_path / "plan.csv").arrow.to_pylist()
-    assert {row["next"] for row in plan[:2]} <= {"J_nir", "K_nir"}
-    bits = [[row[f"bits_{name}"] or 0.0 for name in NAMES] for row in plan[:2]]
-    assert [row["next_bits"] for row in plan[:2]] == [max(row) for row in bits]
-    assert plan[0]["bits_J_nir"] > 5 * plan[0]["bits_x_ray"]
-    assert plan[0]["bits_V"] is None
-    assert plan[2]["next"] is plan[2]["next_bits"] is None
-    assert plan[0]["next_entropy"] > plan[2]["next_entropy"]
+    assert {row["sf_next"] for row in plan[:2]} <= {"J_nir", "K_nir"}
+    bits = [[row[f"sf_bits_{name}"] or 0.0 for name in NAMES] for row in plan[:2]]
+    assert [row["sf_next_bits"] for row in plan[:2]] == [max(row) for row in bits]
+    assert plan[0]["sf_bits_J_nir"] > 5 * plan[0]["sf_bits_x_ray"]
+    assert plan[0]["sf_bits_V"] is None
+    assert plan[2]["sf_next"] is plan[2]["sf_next_bits"] is None
+    assert plan[0]["sf_next_entropy"] > plan[2]["sf_next_entropy"]
 
 
 def test_by_survey_the_columns_are_measured_together(run, folder, tmp_path):

@@ -164,7 +164,7 @@ def test_a_class_named_like_a_count_is_a_class(here):
     assert run("train", "k.parquet", *small.split(), "-o", "k.skyfill").exit_code == 0
     said = run("classify", "k.skyfill", "t.parquet", "-o", "out.parquet", "--json")
     facts = json.loads(said.stdout)
-    found = read_table("out.parquet").column("class").to_pylist()
+    found = read_table("out.parquet").column("sf_class").to_pylist()
     assert facts["classes"] == {name: found.count(name) for name in ("outliers", "rows")}
     assert facts["rows"] == 40
 

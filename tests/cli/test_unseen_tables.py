@@ -222,7 +222,7 @@ def test_rows_of_the_training_set_are_recognized_when_they_are_classified(tmp_pa
                "-o", tmp_path / "out.parquet")  # fmt: skip
     (warning,) = said(done)["warned"]
     assert warning.startswith("30 of 70 rows are in the training set")
-    known = read_table(tmp_path / "out.parquet").column("trained_on").to_pylist()
+    known = read_table(tmp_path / "out.parquet").column("sf_trained_on").to_pylist()
     assert known == [True] * 30 + [False] * 40
 
 

@@ -314,7 +314,7 @@ def test_the_schema_beside_it_turns_the_sentinels_of_ubvi_into_gaps(written):
 def test_the_files_have_different_formats(written):
     _, files = written
     suffixes = {name: files[name].suffix for name in ("macho", "sage", "two_mass", "truth")}
-    assert suffixes == {"macho": ".csv", "sage": ".fits", "two_mass": ".vot", "truth": ".parquet"}
+    assert suffixes == {"macho": ".ecsv", "sage": ".fits", "two_mass": ".vot", "truth": ".parquet"}
 
 
 def test_a_larger_field_takes_no_more_python_calls():

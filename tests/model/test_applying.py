@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skyfill.catalog import ColumnInfo, Role
+from skyfill.catalog import ColumnInfo, Role, Table
 from skyfill.classify import CatalogClassifier
 from skyfill.errors import CatalogError, ModelError
 from skyfill.impute import NetworkImputer
@@ -12,7 +12,6 @@ from skyfill.model import (
     Scoring,
     classify_table,
     fill_table,
-    results,
     train_classifier,
 )
 from tests.stars import explained_table
@@ -85,15 +84,38 @@ def test_a_column_with_the_name_of_a_result_is_never_replaced(star_model):
     table = explained_table().with_column("class", names).with_meta(citation="Jones 2017")
     classifier, _ = train_classifier(table, ["V", "I"], "class", classifier=small)
     with pytest.raises(CatalogError, match=r"column 'class' has the name of a result.*--prefix"):
-        classify_table(classifier, table)
-    done = classify_table(classifier, table, Scoring(prefix="sf_"))
+        classify_table(classifier, table, Scoring(prefix=""))
+    done = classify_table(classifier, table)
     assert done.select(table.names).arrow.equals(table.arrow)
     assert done.info("sf_class").description == "Most probable class"
     assert done.meta["citation"] == "Jones 2017"
-    again = classify_table(classifier, done, Scoring(prefix="sf_"))
-    assert again.arrow.equals(done.arrow)
-    stale = done.with_column("sf_p_LPV", np.zeros(400), results.result_info("p_LPV"))
-    with pytest.raises(CatalogError, match="model with other classes"):
-        classify_table(classifier, stale, Scoring(prefix="sf_"))
     with pytest.raises(ModelError, match="trained without labels"):
         classify_table(star_model, table)
+
+
+@pytest.mark.parametrize("prefix", ["sf_", "", "my_"])
+def test_classifying_again_replaces_what_an_earlier_run_or_another_model_said(prefix):
+    table, how = explained_table().drop(["I_gap"]), Scoring(prefix=prefix)
+    names = ["RRL" if v < 18 else "QSO" for v in table.numbers("V")[:, 0]]
+    imputer = NetworkImputer(1, n_fits=1, refine=None)
+    small = CatalogClassifier("forest", n_trees=5, imputer=imputer)
+    labelled = table.with_column("kind", names)
+    first, _ = train_classifier(labelled, ["V", "I"], "kind", classifier=small)
+    other = labelled.with_column("kind", [{"RRL": "LPV"}.get(name, name) for name in names])
+    second, _ = train_classifier(other, ["V", "I"], "kind", classifier=small)
+    done = classify_table(first, table, how)
+    assert classify_table(first, done, how).arrow.equals(done.arrow)
+    again = classify_table(second, done, how)
+    assert again.select(again.names).arrow.equals(classify_table(second, table, how).arrow)
+    assert f"{prefix}p_RRL" not in again.names
+    # Behind the identifier, before all else.
+    place = table.names.index("id") + 1
+    assert again.names[:place] == table.names[:place]
+    assert again.names[place] == f"{prefix}class"
+    # Names alone are enough where they have our own prefix.
+    bare = Table.from_columns({name: done.column(name) for name in done.names})
+    if prefix == "sf_":
+        assert classify_table(second, bare).names == again.names
+        return
+    with pytest.raises(CatalogError, match="the name"):
+        classify_table(second, bare, how)

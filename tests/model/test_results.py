@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import skyfill
-from skyfill.catalog import ColumnInfo, Role, Table
+from skyfill.catalog import ColumnInfo, Role, Table, filled_names
 from skyfill.model import results
 
 SRC = Path(skyfill.__file__).parent
@@ -29,7 +29,8 @@ def texts(path):
 
 def test_no_other_file_spells_out_the_names_of_results():
     found = {path.relative_to(SRC): texts(path) & SPELLED for path in SRC.rglob("*.py")}
-    assert found.pop(Path("model/results.py")) >= {"p_", "gap_share", "outlier_score", "_was"}
+    assert found.pop(Path("catalog/filled_names.py")) == {"_was"}
+    assert found.pop(Path("model/results.py")) >= {"p_", "gap_share", "outlier_score"}
     assert {path: names for path, names in found.items() if names} == {}
 
 
@@ -44,25 +45,28 @@ def results_of(prefix, kind="QSO"):
     return {prefix + name: ["x"] for name in names}
 
 
-def test_which_columns_are_results_is_remembered_or_seen_from_all_their_names():
+def test_which_columns_are_results_is_remembered_or_seen_from_their_names():
     published = {"class": ["?"], "Class": ["?"], "p_star": [0.5]}
-    plain = Table.from_columns(published | results_of("sf_"))
-    assert results.results_prefix(plain) == "sf_"
-    assert results.class_columns(plain) == {"QSO": "sf_p_QSO"}
+    ours = Table.from_columns(published | results_of("sf_")).drop(["sf_gap_share"])
+    assert results.results_prefix(ours) == "sf_"
+    assert results.class_columns(ours) == {"QSO": "sf_p_QSO"}
+    plain = Table.from_columns(published | results_of("my_"))
+    assert results.results_prefix(plain) == "my_"
     # Some of the names are nobody's results; what was asked for is, and what is remembered.
-    some = plain.drop(["sf_gap_share"])
+    some = plain.drop(["my_gap_share"])
     assert results.results_prefix(some) == ""
-    assert results.results_prefix(some, "sf_") == "sf_"
-    assert results.results_prefix(results.with_record(some, "sf_", {})) == "sf_"
+    assert results.results_prefix(some, "my_") == "my_"
+    assert results.results_prefix(results.with_record(some, "my_", {})) == "my_"
     # A prefix for new columns, which the results do not have.
-    assert results.results_prefix(plain, "my_") == "sf_"
+    assert results.results_prefix(plain, "x_") == "my_"
 
 
-def test_of_several_results_those_without_a_prefix_count_else_the_last():
+def test_of_several_results_our_own_count_then_those_without_a_prefix_then_the_last():
     both = Table.from_columns(results_of("a_") | results_of("b_"))
     assert results.results_prefix(both) == "b_"
     assert results.results_prefix(both, "a_") == "a_"
     assert results.results_prefix(Table.from_columns(results_of("") | results_of("a_"))) == ""
+    assert results.results_prefix(Table.from_columns(results_of("") | results_of("sf_"))) == "sf_"
 
 
 def test_published_probabilities_beside_results_are_no_classes():
@@ -92,15 +96,15 @@ def test_every_result_is_described_with_a_ucd(name):
 
 def test_columns_that_mark_filled_cells_are_those_beside_a_standard_deviation():
     info = {f"{of}_gap": ColumnInfo(role=Role.REASON, of=of) for of in ("J", "K")}
-    info["J_sd"] = results.filled_info(ColumnInfo(), "J", "sd")
+    info["J_sd"] = filled_names.filled_info(ColumnInfo(), "J", "sd")
     columns = {"J": [1.0], "J_sd": [0.1], "J_gap": ["filled"], "K": [None], "K_gap": ["rejected"]}
     table = Table.from_columns(columns, info=info)
     assert results.filled_columns(table) == {"J_gap"}
 
 
 def test_names_beside_a_filled_value_follow_from_quantiles_and_draws():
-    parts = results.filled_parts((0.025, 0.5), 1)
-    names = [results.filled_name("J", part) for part in parts]
+    parts = filled_names.filled_parts((0.025, 0.5), 1)
+    names = [filled_names.filled_name("J", part) for part in parts]
     assert names == ["J_sd", "J_q2.5", "J_q50", "J_draw1"]
-    infos = [results.filled_info(ColumnInfo(unit="mag"), "J", part) for part in parts]
+    infos = [filled_names.filled_info(ColumnInfo(unit="mag"), "J", part) for part in parts]
     assert {(info.unit, info.role, info.of) for info in infos} == {("mag", Role.ERROR, "J")}

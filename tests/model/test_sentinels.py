@@ -97,7 +97,9 @@ def test_a_classifier_learns_the_same_from_sentinels_and_from_gaps():
         field = with_sentinels(*stars(200, 2)[1:], stars(200, 2)[0], nothing)
         for more in ({}, {"field": field}):
             model = train_classifier(table, NAMES, "class", classifier=small, **more)[0]
-            found.append(classify_table(model, new).numbers("p_M", "entropy", "outlier_score"))
+            found.append(
+                classify_table(model, new).numbers("sf_p_M", "sf_entropy", "sf_outlier_score")
+            )
     assert_array_equal(found[0], found[2])
     assert_array_equal(found[1], found[3])
 

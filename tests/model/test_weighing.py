@@ -50,19 +50,19 @@ def associations(p=(0.2, 0.5, 0.3, 1.0)):
 
 def test_class_probabilities_are_the_weighted_sum_over_associations(model):
     table = associations()
-    each = classify_table(model, table).numbers("p_red", "p_blue")
+    each = classify_table(model, table).numbers("sf_p_red", "sf_p_blue")
     done = classify_associations(model, table)
     assert len(done) == 2
     expected = [0.2 * each[0] + 0.5 * each[1] + 0.3 * each[2], each[3]]
-    assert_allclose(done.numbers("p_red", "p_blue"), expected)
+    assert_allclose(done.numbers("sf_p_red", "sf_p_blue"), expected)
     assert done.numbers("base_row")[:, 0].tolist() == [4, 9]
     assert done.numbers("I")[:, 0].tolist() == [16.5, 16.8]
-    assert done.column("class").to_pylist() == ["red", "blue"]
+    assert done.column("sf_class").to_pylist() == ["red", "blue"]
 
 
 def test_the_share_of_doubt_that_comes_from_the_counterpart_is_the_mutual_information(model):
     done = classify_associations(model, associations())
-    share = done.numbers("counterpart_share")[:, 0]
+    share = done.numbers("sf_counterpart_share")[:, 0]
     assert share[0] > 0.3
     assert share[1] == pytest.approx(0.0, abs=1e-9)
 
@@ -142,7 +142,7 @@ def test_associations_in_folders_and_hats_are_weighed_like_those_in_a_file(model
         assert done.exit_code == 0, done.output
         found, expected = read_table(tmp_path / "o.parquet"), weigh(model, associations())
         assert found.numbers("base_row")[:, 0].tolist() == [4, 9]
-        name = "p_red" if command == "classify" else "I"
+        name = "sf_p_red" if command == "classify" else "I"
         assert_allclose(found.numbers(name), expected.numbers(name), rtol=1e-9)
 
 
@@ -153,6 +153,6 @@ def test_next_answers_a_better_position_where_the_counterpart_decides(model, tmp
     done = CliRunner().invoke(main, list(map(str, words)))
     assert done.exit_code == 0, done.output
     plan = read_table(tmp_path / "plan.csv")
-    assert plan.column("next").to_pylist()[0] == "position"
-    assert plan.numbers("bits_position")[0, 0] > 0.3
-    assert plan.numbers("bits_position")[1, 0] == pytest.approx(0.0, abs=1e-9)
+    assert plan.column("sf_next").to_pylist()[0] == "position"
+    assert plan.numbers("sf_bits_position")[0, 0] > 0.3
+    assert plan.numbers("sf_bits_position")[1, 0] == pytest.approx(0.0, abs=1e-9)

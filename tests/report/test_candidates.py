@@ -43,11 +43,11 @@ def gathered(table, least=0.8, batches=1):
 
 def test_candidates_are_ranked_by_probability():
     table, rows = gathered(results())
-    assert table.names[:2] == ("rank", "probability")
+    assert table.names[:3] == ("ID", "sf_rank", "sf_probability")
     assert table.column("ID").to_pylist() == ["s0", "s5", "s2"]
-    assert table.column("rank").to_pylist() == [1, 2, 3]
+    assert table.column("sf_rank").to_pylist() == [1, 2, 3]
     assert rows.tolist() == [0, 5, 2]
-    assert table.info("probability").ucd == "stat.probability;src.class"
+    assert table.info("sf_probability").ucd == "stat.probability;src.class"
 
 
 def test_a_candidate_at_exactly_the_threshold_is_kept():
@@ -93,7 +93,7 @@ def test_the_strongest_features_are_named_with_their_bits():
     assert name_evidence(bits, names, sign=1) == ["Color +2.0, Eta +0.6", ""]
     assert name_evidence(bits, names, sign=-1) == ["Std -1.0", ""]
     table = with_evidence(Table.from_columns({"ID": ["a", "b"]}), bits, names)
-    assert table.column("evidence_against").to_pylist() == ["Std -1.0", ""]
+    assert table.column("sf_evidence_against").to_pylist() == ["Std -1.0", ""]
 
 
 def test_mission_16_matches_with_a_list_by_identifier():
@@ -108,8 +108,8 @@ def test_mission_16_matches_with_a_list_by_identifier():
     assert (report.candidates, report.known, report.new) == (3, 2, 1)
     assert "2 among the candidates (40.0 %)" in str(report)
     marked = with_lists(found.table, [search], found.rows)
-    assert marked.column("in_kim").to_pylist() == [True, False, True]
-    assert marked.column("new").to_pylist() == [False, True, False]
+    assert marked.column("sf_in_kim").to_pylist() == [True, False, True]
+    assert marked.column("sf_new").to_pylist() == [False, True, False]
 
 
 def test_the_missing_have_their_reasons():

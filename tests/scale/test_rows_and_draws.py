@@ -69,12 +69,12 @@ def results(work, model, table, folder, rules=None):
 def test_the_class_of_a_row_does_not_depend_on_how_an_input_is_cut(judge, tmp_path):
     table = strange_table()
     expected = classify_table(judge, table)
-    names = ("p_QSO", "p_RRL", "entropy", "gap_share", "outlier_score")
+    names = ("sf_p_QSO", "sf_p_RRL", "sf_entropy", "sf_gap_share", "sf_outlier_score")
     share = expected.numbers("gap_share")[:, 0]
     assert (share > 0).sum() > 10
     for found in results(Scoring(), judge, table, tmp_path):
         assert found.numbers(*names).tobytes() == expected.numbers(*names).tobytes()
-        assert found.column("class").to_pylist() == expected.column("class").to_pylist()
+        assert found.column("sf_class").to_pylist() == expected.column("sf_class").to_pylist()
     for row in range(0, 70, 7):
         alone = classify_table(judge, take(table, [row])).numbers(*names)
         assert alone.tobytes() == expected.numbers(*names)[row].tobytes()

@@ -189,9 +189,9 @@ def test_a_catalog_classified_on_the_cluster_is_that_of_one_machine(workers, fil
     done = fill(tmp_path / "c.skyfill", tmp_path / "in", out, workers, work=work)
     found = read_table(out)
     assert same_rows(found.arrow, classify_table(model, together(files), work).arrow)
-    classes = found.column("class").to_pylist()
+    classes = found.column("sf_class").to_pylist()
     assert done.counts["class.QSO"] == classes.count("QSO") > 0
-    assert done.counts["outliers"] == sum(found.column("outlier").to_pylist())
+    assert done.counts["outliers"] == sum(found.column("sf_outlier").to_pylist())
 
 
 def test_each_worker_loads_the_model_once(client, workers, model_path, files, tmp_path):

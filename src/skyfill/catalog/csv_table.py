@@ -1,7 +1,7 @@
-"""CSV and ECSV: comma-separated rows below a header that describes the columns.
+"""CSV and ECSV: rows of cells below a line of names; ECSV also describes the columns.
 
-skyfill writes ECSV in both cases: any CSV reader that skips lines starting with ``#`` reads it, and
-astropy and TOPCAT also read the units. The types of a plain CSV file are found in a first pass.
+A plain CSV file is what any other program reads; what it cannot say (units, descriptions, roles)
+is lost. The types of its columns are found in a first pass.
 """
 
 import csv
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pv
 
 from skyfill.catalog.column_info import Role
-from skyfill.catalog.ecsv_header import TextHeader, header_lines, read_header
+from skyfill.catalog.ecsv_header import TextHeader, header_lines, names_line, read_header
 from skyfill.catalog.file_io import check_growth, is_gzipped, open_bytes, open_native, read_line
 from skyfill.catalog.format_contract import BatchWriter, Scan, chosen, sliced
 from skyfill.catalog.roles import is_identifier_name
@@ -32,6 +32,11 @@ _BLOCK_BYTES = 1 << 23
 # Spellings of a missing number; in a text column they remain text.
 NULL_WORDS = ("", "nan", "NaN", "NAN", "NA", "N/A", "n/a", "null", "NULL", "None", "--", "-nan")
 _BOOLEAN_WORDS = ("True", "False", "true", "false", "TRUE", "FALSE")
+# Rows that are turned into text at once.
+_ROWS = 1 << 14
+# Text that needs no quotes; words that are read as something else.
+_BARE = r"^[A-Za-z]([\w .+:/*()-]*[\w.+:/*()-])?$"
+_OTHER_WORDS = r"^(nan|na|n/a|null|none|inf|infinity|true|false)$"
 
 
 def scan(
@@ -53,17 +58,24 @@ def scan(
 
 
 @contextmanager
-def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
-    """Write ECSV with commas: a null is an empty cell, an empty string a pair of quotes."""
+def writer(stream: IO[bytes], schema: pa.Schema, path: Path) -> Iterator[BatchWriter]:
+    """Write ECSV, or plain CSV by the name of the file: a null is an empty cell."""
     for column in schema:
         _check_storable(column)
-    stream.write(header_lines(schema))
+    kind = Path(path.name.lower().removesuffix(".gz")).suffix
+    between, is_described = "\t" if kind == ".tsv" else ",", kind == ".ecsv"
+    stream.write(header_lines(schema) if is_described else names_line(schema.names, between))
     options = pv.WriteOptions(include_header=False, quoting_style="needed")
 
     def write(batch: pa.RecordBatch) -> None:
-        cells = [_as_cells(column) for column in batch.columns]
-        rows = pa.RecordBatch.from_arrays(cells, names=batch.schema.names)
-        pv.write_csv(rows, stream, options)
+        if is_described:
+            cells = [_as_cells(column) for column in batch.columns]
+            rows = pa.RecordBatch.from_arrays(cells, names=batch.schema.names)
+            pv.write_csv(rows, stream, options)
+            return
+        for start in range(0, len(batch), _ROWS):
+            columns = [_as_plain(column) for column in batch.slice(start, _ROWS).columns]
+            stream.write(_lines(columns, between))
 
     yield BatchWriter(write)
 
@@ -72,6 +84,36 @@ def _as_cells(column: pa.Array) -> pa.Array:
     if pa.types.is_boolean(column.type):
         return pc.if_else(column, "True", "False")  # the spelling of ECSV
     return column.cast(pa.string()) if pa.types.is_temporal(column.type) else column
+
+
+def _as_plain(column: pa.Array) -> pa.Array:
+    """Write cells as other programs read them, each to the same value.
+
+    The shortest text of a float64, with a point, lest it be read as a whole number; the digits of
+    a float32 are those of the float64 that it is. Text that could be anything else is quoted.
+    """
+    kind = column.type
+    if pa.types.is_floating(kind):
+        cells = column.cast(pa.float64()).cast(pa.large_string())
+        return pc.replace_substring_regex(cells, r"^(-?\d+)$", r"\1.0")
+    cells = _as_cells(column).cast(pa.large_string())
+    if not pa.types.is_string(kind):
+        return cells
+    words = pc.match_substring_regex(cells, _OTHER_WORDS, ignore_case=True)
+    is_bare = pc.and_not(pc.match_substring_regex(cells, _BARE), words)
+    doubled = pc.replace_substring(cells, '"', '""')
+    quote, nothing = (pa.scalar(text, pa.large_string()) for text in ('"', ""))
+    return pc.if_else(is_bare, cells, pc.binary_join_element_wise(quote, doubled, quote, nothing))
+
+
+def _lines(columns: Sequence[pa.Array], between: str) -> pa.Buffer:
+    """Join the cells of rows; a line of one empty cell is quoted, as an empty line is no row."""
+    separator, end, nothing = (pa.scalar(text, pa.large_string()) for text in (between, "\n", ""))
+    empty = "" if len(columns) > 1 else '""'
+    rows = pc.binary_join_element_wise(
+        *columns, separator, null_handling="replace", null_replacement=empty
+    )
+    return pc.binary_join_element_wise(rows, end, nothing).buffers()[2]
 
 
 def _check_storable(column: pa.Field) -> None:

@@ -120,8 +120,14 @@ def header_lines(schema: pa.Schema) -> bytes:
     comments = ["%ECSV 1.0", "---", *text.splitlines()]
     out = io.StringIO()
     out.writelines(f"# {comment}\n" for comment in comments)
-    rows = csv.writer(out, lineterminator="\n", quoting=_quoting(schema.names))
-    rows.writerow(schema.names)
+    return out.getvalue().encode() + names_line(schema.names)
+
+
+def names_line(names: Sequence[str], delimiter: str = ",") -> bytes:
+    """Write the line of column names."""
+    out = io.StringIO()
+    rows = csv.writer(out, delimiter=delimiter, lineterminator="\n", quoting=_quoting(names))
+    rows.writerow(names)
     return out.getvalue().encode()
 
 

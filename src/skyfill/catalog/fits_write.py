@@ -33,11 +33,11 @@ _LETTERS = dict(zip(NUMBERS, "BIJKED", strict=True))
 
 
 @contextmanager
-def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
+def writer(stream: IO[bytes], schema: pa.Schema, path: Path) -> Iterator[BatchWriter]:
     """Write one binary table; a null is NaN, TNULLn, a NUL byte or a cell of NULs."""
     if len(schema.names) > MOST_COLUMNS:
         raise CatalogError(f"FITS holds at most {MOST_COLUMNS} columns; drop some or write Parquet")
-    with open_spool(schema, folder, "FITS") as spool:
+    with open_spool(schema, path.parent, "FITS") as spool:
         yield BatchWriter(spool.write)
         _write(stream, spool)
 

@@ -14,6 +14,7 @@ from skyfill.catalog.brightness import brightness_of
 from skyfill.catalog.column_info import Role
 from skyfill.catalog.column_report import ColumnReport
 from skyfill.catalog.column_summary import ColumnSummary, summarize_column
+from skyfill.catalog.filled_names import is_filled_part
 from skyfill.catalog.limit_rules import flag_column
 from skyfill.catalog.roles import RESULT, Verdict, judge, thinning, with_guessed_roles
 from skyfill.catalog.schema import Schema
@@ -104,7 +105,8 @@ def _every(rows: pa.Table, step: int) -> pa.Table:
 def _with_errors(table: Table) -> dict[str, str]:
     """Find columns of numbers whose errors are in another column, by role or by name."""
     known = with_guessed_roles(table)
-    found = {str(known.info(n).of): n for n in known.names_with(Role.ERROR) if known.info(n).of}
+    errors = [n for n in known.names_with(Role.ERROR) if not is_filled_part(known, n)]
+    found = {str(known.info(n).of): n for n in errors if known.info(n).of}
     return {name: error for name, error in found.items() if name in table.names}
 
 

@@ -6,7 +6,7 @@ from skyfill.catalog.column_info import ColumnInfo
 from skyfill.catalog.table import Table
 from skyfill.errors import CatalogError
 
-USE_PREFIX = "rename your column, or give the results other names, as with --prefix sf_"
+USE_PREFIX = "rename your column, or give the results other names, as with --prefix my_"
 
 
 def check_new(table: Table, new: Mapping[str, ColumnInfo], *, advice: str = USE_PREFIX) -> None:

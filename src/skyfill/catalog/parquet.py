@@ -43,7 +43,7 @@ def scan(path: Path, columns: Sequence[str] | None, batch_rows: int) -> Scan:
 
 
 @contextmanager
-def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
+def writer(stream: IO[bytes], schema: pa.Schema, path: Path) -> Iterator[BatchWriter]:
     """Write Parquet with one row group per batch."""
     import pyarrow.parquet as pq
 

@@ -290,6 +290,11 @@ class _Header:
         short = self._short.get(name)
         return self.owner(name, _ERROR) or (short if short != name else None)
 
+    def without_survey(self, name: str) -> str:
+        """Return a name without that of a survey behind it, whose separations the table has."""
+        surveys = (n.removeprefix("sep") for n in self.infos if n.startswith("sep_"))
+        return next((name.removesuffix(end) for end in surveys if name.endswith(end)), name)
+
     def is_correlation(self, name: str) -> bool:
         """Whether it is the correlation of the errors of two columns."""
         words = name.removesuffix("_corr").split("_")
@@ -336,8 +341,9 @@ def _guess(name: str, kind: pa.DataType, header: _Header) -> Verdict:  # noqa: P
         return found
     if name in ("l", "b") and {"l", "b"} <= set(header.infos):
         return Verdict(Role.POSITION, None, "names l and b")
+    forms = (name, header.without_survey(name))
     for pattern, role, why in _BY_NAME:
-        if pattern.fullmatch(name):
+        if any(map(pattern.fullmatch, forms)):
             return Verdict(role, None, why)
     if _SURE_ERROR.fullmatch(name) and _is_number(kind) and not _RATIO.fullmatch(name):
         return Verdict(Role.ERROR, None, "name")

@@ -3,7 +3,8 @@
 import itertools
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
@@ -14,6 +15,7 @@ from skyfill.catalog.arrays import normalized
 from skyfill.catalog.column_info import Role
 from skyfill.catalog.ecsv_header import ECSV_MAGIC, HeaderWarning, warn_of_numbers
 from skyfill.catalog.file_io import first_bytes, open_atomic, reading
+from skyfill.catalog.filled_names import described_by_name
 from skyfill.catalog.format_contract import BatchWriter, Scan, plain_scan
 from skyfill.catalog.provenance import PROVENANCE_KEY, Provenance
 from skyfill.catalog.schema import Schema, as_schema
@@ -144,13 +146,32 @@ def open_scan(
         kind = "csv"
     module = import_module(_MODULES[kind])
     more = [rules] if rules and kind in _UNTYPED else []
-    with reading(path, module.KIND):
-        found = plain_scan(path, module.KIND, module.scan(path, columns, batch_rows, *more))
+
+    def scanned(columns: Sequence[str] | None) -> Scan:
+        with reading(path, module.KIND):
+            return plain_scan(path, module.KIND, module.scan(path, columns, batch_rows, *more))
+
+    found = scanned(columns)
+    if path.is_file():
+        schema = described_by_name(found.schema, lambda names: scanned(names).batches)
+        if schema is not found.schema:
+            found = replace(found, schema=schema, batches=_with_schema(found.batches, schema))
     for text in found.notes:
         warnings.warn(f"{path}: {text}", HeaderWarning, stacklevel=2)
     if kind in _UNTYPED and not first_bytes(path).startswith(ECSV_MAGIC):
         warn_of_numbers(path, found.schema.names)
     return found
+
+
+def _with_schema(
+    batches: Generator[pa.RecordBatch], schema: pa.Schema
+) -> Generator[pa.RecordBatch]:
+    with closing(batches):
+        for batch in batches:
+            pairs = zip(batch.columns, schema.types, strict=True)
+            yield pa.RecordBatch.from_arrays(
+                [cells.cast(kind) for cells, kind in pairs], schema=schema
+            )
 
 
 def write_table(
@@ -165,7 +186,7 @@ def write_table(
     Examples
     --------
     >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "stars.csv"
+    >>> path = Path(tempfile.mkdtemp()) / "stars.ecsv"
     >>> write_table(Table.from_columns({"J": [14.2]}), path, provenance=Provenance("by hand"))
     >>> "by hand" in read_table(path).meta["provenance"]
     True
@@ -226,7 +247,7 @@ def open_writer(
         schema = schema.with_metadata(with_facts(schema, facts))
     with (
         open_atomic(path, overwrite=overwrite, once_complete=once_complete) as stream,
-        module.writer(stream, schema, path.parent) as writer,
+        module.writer(stream, schema, path) as writer,
     ):
         yield BatchWriter(lambda batch: writer.write(conforming(batch, schema)))
 

@@ -45,9 +45,9 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @contextmanager
-def writer(stream: IO[bytes], schema: pa.Schema, folder: Path) -> Iterator[BatchWriter]:
+def writer(stream: IO[bytes], schema: pa.Schema, path: Path) -> Iterator[BatchWriter]:
     """Write one table in BINARY2, in which a bit per cell marks nulls."""
-    with open_spool(schema, folder, "VOTable") as spool:
+    with open_spool(schema, path.parent, "VOTable") as spool:
         yield BatchWriter(spool.write)
         stored = spool.stored_columns(needs_null_value=False, text_bytes=_text_bytes)
         layout = _with_flags([column.cell for column in stored])

@@ -27,7 +27,6 @@ takes_model = shared.stacked(
     shared.scheduler,
 )
 takes_run = shared.stacked(
-    shared.prefix(),
     shared.schema(),
     shared.text(),
     shared.seed("Seed of the draws."),

@@ -37,7 +37,7 @@ RESULTS = "results"
     "candidates",
     epilog=options.examples(
         "skyfill candidates classified.parquet --class QSO --min-probability 0.9 -o sure.fits",
-        "skyfill candidates classified.parquet --class QSO --compare field/candidates.csv "
+        "skyfill candidates classified.parquet --class QSO --compare field/candidates.ecsv "
         "--model lmc.skyfill -o compared.fits",
         "skyfill candidates classified.parquet --class QSO --purity 0.9 -o pure.fits",
     ),
@@ -85,12 +85,16 @@ RESULTS = "results"
     type=click.Path(path_type=Path),
     help="Where to list missing entries, with the reasons.",
 )
-@options.prefix("Put this before the names of new columns; those of RESULTS may have it, too.")
+@options.prefix(
+    options.RESULTS_PREFIX,
+    "Put this before the names of new columns; those of RESULTS may have it, too.",
+)
 @options.as_json("the counts")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Rank the objects of RESULTS (see skyfill classify) that probably belong to a class."""
     from skyfill.catalog import Provenance, write_table
+    from skyfill.model.results import after_identifier, candidate_infos
     from skyfill.report.published_lists import missing_entries, report_on, with_lists
 
     _refuse_both(context, given)
@@ -99,6 +103,9 @@ def command(context: click.Context, /, **given: Any) -> None:
     reports = [report_on(search, given["least"], found.rows) for search in searches]
     table, identifier = _explained(found, given)
     table = with_lists(table, searches, found.rows)
+    infos = candidate_infos(lists=[report.name for report in reports], with_evidence=True)
+    new = [given["prefix"] + name for name in infos]
+    table = after_identifier(table, [name for name in new if name in table.names])
     inputs = [given["results"], *given["lists"], *filter(None, [given["model"], given["checked"]])]
     made = Provenance(options.as_typed(context), inputs, model=identifier)
     write_table(table, given["output"], provenance=made)
@@ -120,19 +127,19 @@ def _gather(given: dict[str, Any]) -> tuple[Selection, list[Search], ExpectedLis
     from skyfill.catalog import Table
 
     scan = _scan(given)
-    empty = Table(scan.schema.empty_table())
+    empty = _fresh(Table(scan.schema.empty_table()), given)
     selection = _selection(empty, given)
     searches = _searches(empty, given)
     _check_names(empty, searches, given)
     expectation = Expectation(given, partial(_search, empty, given))
     if given["purity"]:
-        for table in _tables(scan):
+        for table in _tables(scan, given):
             expectation.add(table)
         given["least"] = expectation.found().threshold_for(given["purity"])
         selection, scan = _selection(empty, given), _scan(given)
     collectors: list[Any] = [selection, *searches]
     collectors += [] if given["purity"] else [expectation]
-    for table in _tables(scan):
+    for table in _tables(scan, given):
         for collector in collectors:
             collector.add(table)
     return selection, searches, expectation.found()
@@ -153,14 +160,21 @@ def _scan(given: Mapping[str, Any]) -> Scan:
     return open_scan(given["results"], rules=used)
 
 
-def _tables(scan: Scan) -> Iterator[Table]:
+def _tables(scan: Scan, given: Mapping[str, Any]) -> Iterator[Table]:
     import pyarrow as pa
 
     from skyfill.catalog import Table
 
     with scan:
         for batch in scan.batches:
-            yield Table(pa.Table.from_batches([batch]))
+            yield _fresh(Table(pa.Table.from_batches([batch])), given)
+
+
+def _fresh(results: Table, given: Mapping[str, Any]) -> Table:
+    """Drop what an earlier list of candidates says of its objects."""
+    from skyfill.model.results import candidate_info, without_results
+
+    return without_results(results, given["prefix"], candidate_info)
 
 
 def _check_names(results: Table, searches: Sequence[Search], given: Mapping[str, Any]) -> None:

@@ -49,7 +49,10 @@ def _draws(context: click.Context, parameter: click.Parameter, text: str) -> int
     "objects with gaps unlike those of the training set, none for the others.",
 )
 @shared.count(
-    "--gap-draws", 8, "Draws of the gaps for gap_share; 0 leaves it empty and is fastest.", least=0
+    "--gap-draws",
+    8,
+    "Draws of the gaps for sf_gap_share; 0 leaves it empty and is fastest.",
+    least=0,
 )
 @click.option(
     "--sure",
@@ -59,17 +62,18 @@ def _draws(context: click.Context, parameter: click.Parameter, text: str) -> int
     metavar="P",
     help="With a tree of classes (train --tree): write the smallest group that is as probable.",
 )
+@shared.prefix(shared.RESULTS_PREFIX)
 @takes_run
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
     """Classify the objects of CATALOG with MODEL, also those with gaps.
 
-    Written beside the columns of CATALOG: class, p_<class> for every class, entropy (bits),
-    gap_share (share of the entropy that would vanish if the gaps were measured), outlier and
-    outlier_score.
+    Written behind the identifier of CATALOG: sf_class, sf_p_<class> for every class, sf_entropy
+    (bits), sf_gap_share (share of the entropy that would vanish if the gaps were measured),
+    sf_outlier and sf_outlier_score. What an earlier run wrote there is replaced.
 
     A table of all associations (match --probability --all) gives one row for each object: its
-    associations are weighed by their probabilities, and counterpart_share is the share of the
+    associations are weighed by their probabilities, and sf_counterpart_share is the share of the
     entropy that would vanish if the counterpart were known.
     """
     from skyfill.model.results import TRAINED_ON

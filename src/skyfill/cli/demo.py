@@ -219,7 +219,7 @@ def _features(folder: Path) -> DemoStep:
 
 
 def _match(what: str, folder: Path, *more: str) -> DemoStep:
-    files = ("macho.csv", "sage.fits", "two_mass.vot", "ubvi.csv", "lc.parquet", *more)
+    files = ("macho.ecsv", "sage.fits", "two_mass.vot", "ubvi.ecsv", "lc.parquet", *more)
     line = ("match", *(str(folder / file) for file in files), "--id", "lc=id")
     rules = ("--schema", f"ubvi={folder / 'ubvi.toml'}", "-o", str(folder / "joined.parquet"))
     return DemoStep(f"match the four catalogues: {what}", (*line, *rules))
@@ -249,7 +249,7 @@ def _evaluate(table: Path, into: Path, seed: int) -> DemoStep:
 
 def _use(folder: Path, model: Path) -> list[DemoStep]:
     joined, results = str(folder / "field" / "joined.parquet"), str(folder / "classified.parquet")
-    lists = ("--compare", str(folder / "field" / "candidates.csv"), "--model", str(model))
+    lists = ("--compare", str(folder / "field" / "candidates.ecsv"), "--model", str(model))
     missing = ("--missing", str(folder / "missing.csv"))
     quasars = ("--class", "QSO", "--min-probability", "0.5", *lists, *missing)
     scores = [str(folder / name) for name in ("filling.json", "classes.json")]

@@ -77,8 +77,11 @@ def _classes(table: Table, given: Mapping[str, Any]) -> NDArray[Any]:
     """Read the classes of checked objects; None where there is none."""
     from skyfill.catalog import Role, with_guessed_roles
     from skyfill.classify.training_set import label_texts
+    from skyfill.model.results import result_columns
 
-    found = [given["label"]] if given["label"] else with_guessed_roles(table).names_with(Role.LABEL)
+    known = with_guessed_roles(table).names_with(Role.LABEL)
+    own = result_columns(table)
+    found = [given["label"]] if given["label"] else [name for name in known if name not in own]
     if len(found) != 1:
         what = f"several ({', '.join(found)})" if found else "no column of classes"
         raise CatalogError(f"{given['checked']}: has {what}; name one with --label COLUMN")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--denoise", is_flag=True, help="Also write what values seen with an error are without it."
 )
+@shared.prefix("")
 @takes_run
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
@@ -86,7 +87,7 @@ def _weighed(model: Model, work: Filling, table: Table) -> Table:
 def _count(model: Model, table: Table, prefix: str) -> Mapping[str, int]:
     import numpy as np
 
-    from skyfill.model.results import filled_name
+    from skyfill.catalog.filled_names import filled_name
 
     spreads = table.numbers(*(prefix + filled_name(name) for name in model.names))
     return {"filled": int(np.isfinite(spreads).sum())}

@@ -25,8 +25,8 @@ MODEL = ".skyfill"
 @click.command(
     "inspect",
     epilog=shared.examples(
-        "skyfill inspect field/ubvi.csv",
-        "skyfill inspect field/ubvi.csv --sentinel U=99.999 --json",
+        "skyfill inspect field/ubvi.ecsv",
+        "skyfill inspect field/ubvi.ecsv --sentinel U=99.999 --json",
         "skyfill inspect training/joined.parquet --label class_truth",
         "skyfill inspect lmc.skyfill",
     ),

@@ -35,9 +35,9 @@ FAR_ARCSEC = 3600.0
 @click.command(
     "match",
     epilog=shared.examples(
-        "skyfill match field/macho.csv field/sage.fits --radius sage=3 -o both.parquet",
-        "skyfill match field/macho.csv field/lc.parquet --id lc=id -o with_features.parquet",
-        "skyfill match field/macho.csv field/sage.fits --probability --radius 3 -o best.parquet",
+        "skyfill match field/macho.ecsv field/sage.fits --radius sage=3 -o both.parquet",
+        "skyfill match field/macho.ecsv field/lc.parquet --id lc=id -o with_features.parquet",
+        "skyfill match field/macho.ecsv field/sage.fits --probability --radius 3 -o best.parquet",
     ),
 )
 @click.argument("base", type=shared.CATALOG)

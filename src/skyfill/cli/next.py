@@ -45,7 +45,7 @@ POSITION = "position"
 )
 @options.count("--points", 12, "Quantiles used for one missing feature.", least=2)
 @options.count("--draws", 32, "Joint draws used for several missing features.", least=2)
-@options.prefix()
+@options.prefix(options.RESULTS_PREFIX)
 @options.schema()
 @options.text()
 @options.seed()
@@ -75,7 +75,7 @@ def command(context: click.Context, /, **given: Any) -> None:
     scorer = scorer_of(model).without([model.names.index(name) for name in absent])
     blocks = _blocks(model.names, table, given)
     if given["output"]:
-        check_next(every, blocks or model.names, given["prefix"])
+        table = check_next(table, blocks or model.names, given["prefix"])
     gains = expected_gains(
         scorer.probabilities,
         scorer.network,
@@ -148,27 +148,30 @@ def _blocks(
     return blocks | {name: [j] for j, name in enumerate(names) if j not in taken}
 
 
-def check_next(table: Table, measurements: Iterable[str], prefix: str) -> None:
-    """Refuse a table with columns of the names of what is added, before the work."""
+def check_next(table: Table, measurements: Iterable[str], prefix: str) -> Table:
+    """Drop what an earlier run added; refuse other columns of its names, before the work."""
     from skyfill.catalog.new_columns import check_new
-    from skyfill.model.results import next_infos
+    from skyfill.model.results import next_info, next_infos, without_results
 
+    table = without_results(table, prefix, next_info)
     infos = next_infos([*measurements, POSITION])
     check_new(table, {prefix + name: info for name, info in infos.items()})
+    return table
 
 
-def with_gains(table: Table, gains: Gains, prefix: str = "") -> Table:
+def with_gains(table: Table, gains: Gains, prefix: str) -> Table:
     """Add the best measurement of each object, its gain, and the gains of all."""
-    from skyfill.model.results import next_infos
+    from skyfill.model.results import after_identifier, next_infos
 
     best = gains.best
     names = np.array([*gains.names, None], dtype=object)
     known = np.where(np.isnan(gains.bits), -1.0, gains.bits)
     top = np.where(best < 0, np.nan, known.max(axis=1, initial=-1.0))
     values = [gains.entropy, names[best], top, *gains.bits.T]
-    for (name, info), column in zip(next_infos(gains.names).items(), values, strict=True):
+    infos = next_infos(gains.names)
+    for (name, info), column in zip(infos.items(), values, strict=True):
         table = table.with_column(prefix + name, column, info)
-    return table
+    return after_identifier(table, [prefix + name for name in infos])
 
 
 def _report(gains: Gains, given: Mapping[str, Any]) -> None:

@@ -18,6 +18,8 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Option = Callable[[Decorated], Decorated]
 
 HATS = "hats://"
+# As in `skyfill.model.results`, which takes long to import.
+RESULTS_PREFIX = "sf_"
 TEXT_HELP = "Columns of plain text files that stay text although they look like numbers."
 # The name of a config file is left out: its options are written as if they had been typed.
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
@@ -151,10 +153,11 @@ def text() -> Option[Any]:
 
 
 def prefix(
-    help_text: str = "Put this before the names of the columns that are added.",
+    default: str, help_text: str = "Put this before the names of the columns that are added."
 ) -> Option[Any]:
     """Keep results apart from columns of the same names: --prefix."""
-    return click.option("--prefix", default="", metavar="TEXT", help=help_text)
+    given: dict[str, Any] = {"default": default, "show_default": bool(default)}
+    return click.option("--prefix", metavar="TEXT", help=help_text, **given)
 
 
 def rules_of(options: Mapping[str, Any]) -> Schema:

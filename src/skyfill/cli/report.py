@@ -50,7 +50,7 @@ from skyfill.cli.terminal import note, warn, write_json
 @click.option(
     "--position", metavar="RA:DEC[:UNIT]", help="Position columns of RESULTS; guessed by default."
 )
-@shared.prefix("What stands before the names of the results in RESULTS.")
+@shared.prefix("", "What stands before the names of the results in RESULTS.")
 @shared.schema()
 @shared.as_json("a summary of the page")
 @click.pass_context
@@ -65,7 +65,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     from skyfill.evaluate import name_groups
     from skyfill.model import load_model
     from skyfill.model.declared import cleaned
-    from skyfill.model.results import results_prefix, without_prefix
+    from skyfill.model.results import PREFIX, results_prefix, without_prefix
     from skyfill.report import Report, read_evaluations, read_results, write_page
     from skyfill.sky import PositionColumns
 
@@ -74,13 +74,13 @@ def command(context: click.Context, /, **options: Any) -> None:
     if options["results"]:
         rules, schema = shared.rules_of(options), open_scan(options["results"]).schema
         model = mention_training(model, rules, schema.names)
-        prefix = options["prefix"] or results_prefix(Table(schema.empty_table()))
+        prefix = results_prefix(Table(schema.empty_table()), options["prefix"]) or PREFIX
         results = read_results(
             options["results"],
             model.features,
             options["max_objects"],
             prepare=lambda table: cleaned(
-                model, without_prefix(rules.apply(table), prefix), every=True
+                model, without_prefix(rules.apply(table), prefix, model.names), every=True
             ),
             position=PositionColumns.parse(options["position"]) if options["position"] else None,
         )

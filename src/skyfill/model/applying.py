@@ -11,12 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skyfill.catalog import ColumnInfo, Table
-from skyfill.catalog.new_columns import USE_PREFIX, check_new
+from skyfill.catalog.new_columns import check_new
 from skyfill.classify.class_tree import decide, sum_groups
 from skyfill.classify.gap_draws import AUTO, N_DRAWS, Draws
 from skyfill.classify.likeness import Likeness, measure_likeness
 from skyfill.classify.scorer import Scorer, Scores
-from skyfill.errors import CatalogError, ModelError
+from skyfill.errors import ModelError
 from skyfill.model import results
 from skyfill.model.cells import cells_of
 from skyfill.model.pipeline import Model
@@ -57,7 +57,7 @@ class Scoring:
     marginalize: Draws = AUTO
     seed: int = 0
     prior: tuple[float, ...] | None = None
-    prefix: str = ""
+    prefix: str = results.PREFIX
     sure: float = SURE
     # No part of what makes two jobs different: it follows from the model and the table.
     likeness: Likeness | None = field(default=None, repr=False)
@@ -82,23 +82,25 @@ def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Ta
     Returns
     -------
     Table
-        The columns of the input, ``class`` (the most probable one), ``p_<class>`` for each class,
-        ``entropy`` (bits), ``gap_share``, ``outlier`` and ``outlier_score``; ``trained_on`` marks
-        rows of the training set. With a tree of classes also ``any_<group>``, the probability of
-        each group, and ``class_sure``, the smallest group or the class that is sure. A column of
-        the input that has one of these names is refused, unless an earlier run wrote it. The
-        metadata tell which columns are the results.
+        The columns of the input and, behind the identifier, ``sf_class`` (the most probable one),
+        ``sf_p_<class>`` for each class, ``sf_entropy`` (bits), ``sf_gap_share``, ``sf_outlier`` and
+        ``sf_outlier_score``; ``sf_trained_on`` marks rows of the training set. With a tree of
+        classes also ``sf_any_<group>``, the probability of each group, and ``sf_class_sure``, the
+        smallest group or the class that is sure. What an earlier run wrote under this prefix goes;
+        under another prefix, any other column that has one of these names is refused. The metadata
+        tell which columns are the results.
     """
     how, scorer = how or Scoring(), scorer_of(model)
     more = [] if model.trained_on is None else [results.TRAINED_ON]
-    check_results(table, scorer, how.prefix, more)
     judge, cells = judge_of(model, table, how.prior)
+    table = check_results(table, scorer, how.prefix, more)
     found = judge.score(cells, n_draws=how.n_draws, average=how.marginalize, rng=how.seed)
     columns = _result_columns(scorer, found) | tree_columns(scorer, found.probabilities, how.sure)
     if model.trained_on is not None:
         columns[results.TRAINED_ON] = pa.array(are_known(cells.values, model.trained_on))
     for name, values in columns.items():
         table = table.with_column(how.prefix + name, values, results.result_info(name))
+    table = results.after_identifier(table, [how.prefix + name for name in columns])
     return results.with_record(table, how.prefix, _record(model, scorer, how))
 
 
@@ -136,20 +138,16 @@ def _record(model: Model, scorer: Scorer, how: Scoring) -> dict[str, Any]:
     return record if how.likeness is None else record | {"likeness": how.likeness._asdict()}
 
 
-def check_results(table: Table, scorer: Scorer, prefix: str = "", more: Sequence[str] = ()) -> None:
-    """Refuse a table with columns of the names of results, or with classes of another model."""
+def check_results(
+    table: Table, scorer: Scorer, prefix: str = results.PREFIX, more: Sequence[str] = ()
+) -> Table:
+    """Drop the results of an earlier run; refuse other columns of the names of results."""
+    table = results.without_results(table, prefix)
     classes = [results.probability_name(name) for name in scorer.classes]
     groups = list(tree_columns(scorer, np.empty((0, len(scorer.classes)))))
     names = (results.CLASS, *classes, *groups, *results.NUMBERS, results.OUTLIER, *more)
-    new = {prefix + name: results.result_info(name) or ColumnInfo() for name in names}
-    check_new(table, new)
-    start = prefix + results.probability_name("")
-    old = [name for name in table.names if name.startswith(start) and name not in new]
-    own = [n for n in old if table.info(n) == results.result_info(n.removeprefix(prefix))]
-    if own:
-        raise CatalogError(
-            f"column {own[0]!r} is the result of a model with other classes; {USE_PREFIX}"
-        )
+    check_new(table, {prefix + name: results.result_info(name) or ColumnInfo() for name in names})
+    return table
 
 
 def tree_columns(scorer: Scorer, P: Array, sure: float = SURE) -> dict[str, pa.Array]:

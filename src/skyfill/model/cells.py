@@ -15,13 +15,12 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from skyfill.catalog import ColumnInfo, Reason, Role, Table, with_guessed_roles
+from skyfill.catalog import ColumnInfo, Reason, Role, Table, filled_names, with_guessed_roles
 from skyfill.catalog.column_info import FLUXES, MAGNITUDES
 from skyfill.catalog.limit_rules import flag_column
 from skyfill.catalog.units import is_flux_unit, numbers_in
 from skyfill.errors import CatalogError
 from skyfill.impute._inputs import count_known
-from skyfill.model import results
 from skyfill.model.declared import cleaned
 from skyfill.model.measured import reason_columns
 from skyfill.model.pipeline import CellCounts, Detection, Feature, Model
@@ -155,7 +154,7 @@ def find_companions(table: Table) -> Companions:
     found: Companions = {}
     for name in table.names:
         info = table.info(name)
-        if info.of in table.names and not results.is_filled_part(table, name):
+        if info.of in table.names and not filled_names.is_filled_part(table, name):
             found.setdefault((info.role, str(info.of)), name)
     return found
 

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from skyfill.catalog import Reason, Role, Schema, Table, numbers_in
 from skyfill.catalog.column_info import gap_name
 from skyfill.catalog.column_summary import summarize_column
+from skyfill.catalog.filled_names import is_filled_part
 from skyfill.catalog.sentinels import find_unmistakable, select_values
 from skyfill.catalog.usual_values import find_usual, is_numeric
 from skyfill.errors import CatalogError
 from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Model
-from skyfill.model.results import is_filled_part
 from skyfill.network.mixture.seen_ranges import are_whole, credible_range, reached_ranges
 
 # A model converts by itself, and leaves the table in its own units.

@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from skyfill.catalog import ColumnInfo, Reason, Role, Table
+from skyfill.catalog import ColumnInfo, Reason, Role, Table, filled_names
 from skyfill.catalog.column_info import gap_name
 from skyfill.catalog.new_columns import check_new
 from skyfill.errors import CatalogError, ModelError
-from skyfill.model import results
 from skyfill.model.cells import cells_of
 from skyfill.model.declared import prepared, rejected_cells
 from skyfill.model.pipeline import Feature, Model
@@ -74,7 +73,7 @@ def fill_table(model: Model, table: Table, how: Filling | None = None, first_row
     Returns
     -------
     Table
-        For each feature ``<name>_sd`` (null where seen) and the reason ``filled`` in
+        Behind each feature ``<name>_sd`` (null where seen) and the reason ``filled`` in
         ``<name>_gap``; ``<name>_q16`` and the like, ``<name>_draw1`` and the like on request, and
         ``<name>_denoised`` with ``<name>_denoised_sd`` for features whose errors the model uses.
         A column of the table that has one of these names is refused, unless an earlier run wrote
@@ -84,7 +83,7 @@ def fill_table(model: Model, table: Table, how: Filling | None = None, first_row
     if how.denoise:
         _check_errors(model)
     given, table = table, prepared(model, table)
-    filled = {given.info(n).of for n in given.names if results.is_filled_part(given, n)}
+    filled = {given.info(n).of for n in given.names if filled_names.is_filled_part(given, n)}
     marks, infos = _find_marks(model, table, how.prefix, filled), _infos(model, table, how)
     _check_filled(model, table, marks, infos)
     cells, factors, absent = cells_of(model, table)
@@ -103,10 +102,25 @@ def fill_table(model: Model, table: Table, how: Filling | None = None, first_row
         beside = [(each, lost) for each in values] + [(each, noisy) for each in post[:2]]
         for (column, info), (each, shown) in zip(infos[name].items(), beside, strict=False):
             table = _with_part(table, column, each[:, j] / factors[j], shown[:, j], info)
-        info = results.gap_info(name, is_absent=name in absent)
+        info = filled_names.gap_info(name, is_absent=name in absent)
         table = _with_filled(table, name, lost[:, j], marks[name], info, rejected.get(name))
-    order = dict.fromkeys([*given.names, *table.names])
-    return table.select(name for name in order if name in table.names)
+    return table.select(_order(given.names, table, marks, infos))
+
+
+def _order(
+    given: Sequence[str],
+    table: Table,
+    marks: Mapping[str, Marks],
+    infos: Mapping[str, Mapping[str, ColumnInfo]],
+) -> list[str]:
+    """Put what is new of a feature behind it; the columns of the input keep their order."""
+    order = dict[str, None]()
+    for name in dict.fromkeys([*given, *infos]):
+        order[name] = None
+        if name in infos:
+            beside = (*infos[name], *marks[name])
+            order |= dict.fromkeys(each for each in beside if each and each not in given)
+    return [name for name in order if name in table.names]
 
 
 def _draw_keys(table: Table, cells: Cells, seed: int, first_row: int) -> NDArray[np.uint64]:
@@ -131,12 +145,14 @@ def _infos(model: Model, table: Table, how: Filling) -> dict[str, dict[str, Colu
         name = feature.name
         info = table.info(name) if name in table.names else _info(feature)
         new = {
-            part: results.filled_info(info, name, part)
-            for part in results.filled_parts(how.quantiles, how.n_draws)
+            part: filled_names.filled_info(info, name, part)
+            for part in filled_names.filled_parts(how.quantiles, how.n_draws)
         }
         if how.denoise and detection is not None and detection.errors:
-            new |= {part: results.denoised_info(info, name, part) for part in results.DENOISED}
-        found[name] = {how.prefix + results.filled_name(name, p): new[p] for p in new}
+            new |= {
+                part: filled_names.denoised_info(info, name, part) for part in filled_names.DENOISED
+            }
+        found[name] = {how.prefix + filled_names.filled_name(name, p): new[p] for p in new}
     return found
 
 
@@ -154,7 +170,7 @@ def _find_marks(
     reasons = {str(table.info(name).of): name for name in table.names_with(Role.REASON)}
     marks = {}
     for name in model.names:
-        gap, before = reasons.get(name), prefix + results.before_name(name)
+        gap, before = reasons.get(name), prefix + filled_names.before_name(name)
         has_reasons = gap is not None or name in table.names
         is_kept = before in table.names or (has_reasons and name not in filled)
         marks[name] = Marks(gap or prefix + gap_name(name), before if is_kept else None)
@@ -175,9 +191,9 @@ def _check_filled(
         new |= infos[name]
         new |= {} if name in table.names else {name: _info(feature)}
         gap, before = marks[name]
-        new |= {} if before is None else {before: results.before_info(name)}
+        new |= {} if before is None else {before: filled_names.before_info(name)}
         if gap not in reasons:
-            new[gap] = results.gap_info(name)
+            new[gap] = filled_names.gap_info(name)
     check_new(table, new)
 
 
@@ -238,6 +254,6 @@ def _with_filled(
     if rejected is not None:
         before = pc.if_else(pa.array(rejected), str(Reason.REJECTED), before)
     if marks.before is not None:
-        table = table.with_column(marks.before, before, results.before_info(name))
+        table = table.with_column(marks.before, before, filled_names.before_info(name))
     words = pc.if_else(pa.array(lost), str(Reason.FILLED), before)
     return table.with_column(marks.gap, words, info)

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfill.catalog import ColumnInfo, Reason, Role, Table
+from skyfill.catalog import ColumnInfo, Reason, Role, Table, filled_names
 from skyfill.catalog.column_info import gap_name
-from skyfill.model import results
 
 
 def before_filling(table: Table, names: Iterable[str] | None = None) -> Table:
@@ -34,9 +33,9 @@ def before_filling(table: Table, names: Iterable[str] | None = None) -> Table:
     asked = set(table.names if names is None else names) & set(table.names)
     gaps, absent = _gap_columns(table, asked), []
     beside = [name for name in table.names if table.info(name).of in asked]
-    parts = [name for name in beside if results.is_filled_part(table, name)]
+    parts = [name for name in beside if filled_names.is_filled_part(table, name)]
     for name, gap in gaps.items():
-        if table.info(gap) == results.gap_info(name, is_absent=True):
+        if table.info(gap) == filled_names.gap_info(name, is_absent=True):
             absent.append(name)
         table = _with_gaps(table, name, gap)
     return table.drop([*parts, *absent]) if parts or absent else table
@@ -72,7 +71,7 @@ def _gap_columns(table: Table, names: set[str]) -> dict[str, str]:
 
 def _kept_column(table: Table, name: str) -> str | None:
     """Find the column that keeps the reasons of a filled column; its name has any prefix."""
-    kept, info = results.before_name(name), results.before_info(name)
+    kept, info = filled_names.before_name(name), filled_names.before_info(name)
     own = [column for column in table.names if table.info(column) == info]
     if not own and kept in table.names and table.info(kept) == ColumnInfo():
         own = [kept]

@@ -1,19 +1,23 @@
 """Names and descriptions of the columns that skyfill adds to a table of objects.
 
 No other file spells them out. Rooms below this one are given the names that they need. A prefix
-chosen by the user stands before all of them.
+stands before all of them: by this they are known in files that keep names alone. What stands beside
+filled values has none; see `skyfill.catalog.filled_names`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from skyfill.catalog import ColumnInfo, Role, Table
+from skyfill.catalog import ColumnInfo, Role, Table, with_guessed_roles
+from skyfill.catalog.filled_names import BEFORE, before_info, before_name, is_filled_part
 
+# Of results, where the user chooses no other.
+PREFIX = "sf_"
 CLASS, OUTLIER = "class", "outlier"
 # With a tree of classes: the smallest group that is sure.
 CLASS_SURE = "class_sure"
@@ -30,13 +34,9 @@ CLASSIFIED = "classified"
 # Results that are numbers, apart from the probabilities of the classes.
 NUMBERS = (ENTROPY, GAP_SHARE, OUTLIER_SCORE)
 
-_PROBABILITY, _GROUP, _BEFORE, _SD = "p_", "any_", "_was", "sd"
-# Ends of the descriptions of what is written beside filled and denoised values.
-_FILLED, _NOISELESS = "where it was filled", "without its error"
+_PROBABILITY, _GROUP = "p_", "any_"
 # Probabilities of counterparts, not of classes.
 _OF_COUNTERPARTS = ("p_any", "p_i")
-# Beside a value seen with an error: what it would be without it, and how well that is known.
-DENOISED = ("denoised", "denoised_sd")
 _INFOS = {
     CLASS: ColumnInfo(None, "src.class", "Most probable class", Role.LABEL),
     CLASS_SURE: ColumnInfo(None, "src.class", "Smallest group of classes that is sure"),
@@ -133,18 +133,19 @@ def _records(table: Table) -> dict[str, dict[str, Any]]:
 def results_prefix(table: Table, asked: str = "") -> str:
     """Find what stands before the names of the results of classifying.
 
-    What was asked for, where results have it; else what the table remembers; else, as plain text
-    remembers nothing, what stands before all that classifying writes. Of several, none, or the
-    last one.
+    What was asked for, where results have it; else `PREFIX`; else what the table remembers; else,
+    as plain text remembers nothing, what stands before all that classifying writes. Of several,
+    none, or the last one.
 
     Examples
     --------
-    >>> table = Table.from_columns({"class": ["?"], "p_QSO": [1.0], "sf_class": ["RRL"]})
-    >>> results_prefix(table), results_prefix(with_record(table, "sf_", {}))
-    ('', 'sf_')
+    >>> table = Table.from_columns({"class": ["?"], "p_QSO": [1.0], "my_class": ["RRL"]})
+    >>> results_prefix(table), results_prefix(with_record(table, "my_", {}))
+    ('', 'my_')
     """
-    if asked and probability_columns(table.names, asked):
-        return asked
+    for start in filter(None, (asked, PREFIX)):
+        if probability_columns(table.names, start):
+            return start
     ends = (CLASS, OUTLIER, *NUMBERS)
     starts = [n.removesuffix(CLASS) for n in table.names if n.endswith(CLASS)]
     known = [start for start in starts if start in _records(table)] or [
@@ -172,19 +173,53 @@ def result_info(name: str) -> ColumnInfo | None:
     return _INFOS.get(name)
 
 
-def result_columns(table: Table) -> set[str]:
-    """Name the columns that an earlier run added, by their descriptions or, without these, names.
+def own_info(name: str) -> ColumnInfo | None:
+    """Describe a result by its name with `PREFIX`; None for any other name.
 
-    The names of results of a classifier count only where two of them stand together.
+    Examples
+    --------
+    >>> own_info("sf_p_QSO").description
+    'Probability of class QSO'
+    >>> own_info("p_QSO"), own_info("sf_rate")
+    (None, None)
+    """
+    return _plain_info(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+
+
+def _plain_info(name: str) -> ColumnInfo | None:
+    """Describe a result of any command by its name without a prefix."""
+    return result_info(name) or candidate_info(name) or next_info(name)
+
+
+def candidate_info(name: str) -> ColumnInfo | None:
+    """Describe a column of a list of candidates; None for any other name."""
+    lists = [name.removeprefix(IN_LIST)] if name.startswith(IN_LIST) else []
+    infos = candidate_infos(None, lists or [""], with_evidence=True)
+    return infos.get(name) if name != IN_LIST else None
+
+
+def next_info(name: str) -> ColumnInfo | None:
+    """Describe a column about the next measurement; None for any other name."""
+    gains = [name.removeprefix(BITS)] if name.startswith(BITS) and name != BITS else []
+    return next_infos(gains).get(name)
+
+
+def result_columns(table: Table) -> set[str]:
+    """Name the columns that an earlier run added: by their names or their descriptions.
+
+    Names of results of a classifier without `PREFIX` count only where two of them stand together.
 
     Examples
     --------
     >>> columns = {"V": [17.2], "class": ["RRL"], "p_RRL": [0.9], "entropy": [0.5], "outlier": [0]}
     >>> sorted(result_columns(Table.from_columns(columns)))
     ['class', 'entropy', 'outlier', 'p_RRL']
+    >>> sorted(result_columns(Table.from_columns({"sf_rank": [1], "sf_rate": [0.5]})))
+    ['sf_rank']
     """
     words = {info.description for info in (*_INFOS.values(), *next_infos(()).values())}
-    found = {n for n in table.names if table.info(n).description in words}
+    found = {n for n in table.names if own_info(n) or table.info(n).description in words}
+    found |= {n for n in table.names if table.info(n) == before_info(without_before(n))}
     start = results_prefix(table)
     own = [start + name for name in _INFOS if name != CLASS and start + name in table.names]
     if len(own) > 1:
@@ -193,24 +228,55 @@ def result_columns(table: Table) -> set[str]:
     return found
 
 
-def before_name(name: str) -> str:
-    """Name the column that keeps the reasons of the gaps of a filled column.
+def without_results(
+    table: Table, prefix: str, info: Callable[[str], ColumnInfo | None] | None = None
+) -> Table:
+    """Drop what an earlier run added with this prefix: known by name, or by its description.
+
+    Parameters
+    ----------
+    table : Table
+    prefix : str
+    info : callable, optional
+        Describes the results of a command: `candidate_info`, `next_info`; `result_info` by default.
 
     Examples
     --------
-    >>> before_name("J")
-    'J_was'
+    >>> columns = {"V": [17.2], "sf_class": ["RRL"], "sf_p_RRL": [0.9], "sf_rank": [1]}
+    >>> without_results(Table.from_columns(columns), "sf_").names
+    ('V', 'sf_rank')
     """
-    return name + _BEFORE
+    known = {n: (info or result_info)(n.removeprefix(prefix)) for n in table.names
+             if n.startswith(prefix)}  # fmt: skip
+    return table.drop([n for n, found in known.items()
+                       if found and (prefix == PREFIX or table.info(n) == found)])  # fmt: skip
+
+
+def after_identifier(table: Table, new: Sequence[str]) -> Table:
+    """Put columns behind the first identifier, or first; all others keep their order.
+
+    Examples
+    --------
+    >>> table = Table.from_columns({"ra": [80.0], "id": ["a"], "V": [17.2], "sf_class": ["RRL"]})
+    >>> after_identifier(table, ["sf_class"]).names
+    ('ra', 'id', 'sf_class', 'V')
+    """
+    rest = table.drop(list(new))
+    known = with_guessed_roles(Table(rest.arrow.schema.empty_table()))
+    first = next(iter(known.names_with(Role.IDENTIFIER)), None)
+    place = 0 if first is None else rest.names.index(first) + 1
+    return table.select([*rest.names[:place], *new, *rest.names[place:]])
 
 
 def without_before(name: str) -> str:
     """Return the name that a column of the user had before `without_prefix`."""
-    return name.removesuffix(_BEFORE)
+    return name.removesuffix(BEFORE)
 
 
-def without_prefix(table: Table, prefix: str) -> Table:
+def without_prefix(table: Table, prefix: str, features: Collection[str] = ()) -> Table:
     """Give results their plain names; columns that have these become ``<name>_was``.
+
+    A result that has the name of a feature keeps its prefix.
 
     Examples
     --------
@@ -219,7 +285,8 @@ def without_prefix(table: Table, prefix: str) -> Table:
     """
     if not prefix:
         return table
-    plain = {n: n.removeprefix(prefix) for n in table.names if n.startswith(prefix) and n != prefix}
+    ends = {n: n.removeprefix(prefix) for n in table.names if n.startswith(prefix)}
+    plain = {n: end for n, end in ends.items() if _plain_info(end) and end not in features}
     taken = set(plain.values())
     names = [plain.get(n, before_name(n) if n in taken else n) for n in table.names]
     fields = [f.with_name(n) for f, n in zip(table.arrow.schema, names, strict=True)]
@@ -228,66 +295,6 @@ def without_prefix(table: Table, prefix: str) -> Table:
     if not (classes := list(class_columns(table, prefix))):
         return renamed
     return with_record(renamed, "", (record_of(table, prefix) or {}) | {"classes": classes})
-
-
-def filled_parts(quantiles: Iterable[float], n_draws: int) -> list[str]:
-    """Name the columns written for a filled value; see `filled_name`.
-
-    Examples
-    --------
-    >>> filled_parts([0.16, 0.5], 2)
-    ['sd', 'q16', 'q50', 'draw1', 'draw2']
-    """
-    levels = [f"q{100 * q:g}" for q in quantiles]
-    return [_SD, *levels, *(f"draw{t}" for t in range(1, n_draws + 1))]
-
-
-def filled_name(name: str, part: str = _SD) -> str:
-    """Name a column that belongs to a filled one, such as ``J_sd``."""
-    return f"{name}_{part}"
-
-
-def filled_info(info: ColumnInfo, name: str, part: str) -> ColumnInfo:
-    """Describe a column that belongs to a filled one, whose own description is `info`."""
-    what = "Standard deviation" if part == _SD else part
-    # All of them express its spread: none may be taken for a feature of its own.
-    return ColumnInfo(info.unit, None, f"{what} of {name} {_FILLED}", Role.ERROR, name)
-
-
-def denoised_info(info: ColumnInfo, name: str, part: str) -> ColumnInfo:
-    """Describe a column of `DENOISED` beside a column whose own description is `info`."""
-    start = "Standard deviation of" if part == DENOISED[1] else "Mean of"
-    return ColumnInfo(info.unit, None, f"{start} {name} {_NOISELESS}", Role.ERROR, name)
-
-
-def is_filled_part(table: Table, column: str) -> bool:
-    """Whether a model wrote a column beside a filled or denoised one; see `filled_parts`.
-
-    Examples
-    --------
-    >>> mag, error = ColumnInfo("mag"), ColumnInfo("mag", role=Role.ERROR, of="J")
-    >>> info = {"J": mag, "J_sd": filled_info(mag, "J", "sd"), "e_J": error}
-    >>> table = Table.from_columns({name: [1.0] for name in info}, info=info)
-    >>> [is_filled_part(table, name) for name in table.names]
-    [False, True, False]
-    """
-    info = table.info(column)
-    ends = tuple(f" of {info.of} {end}" for end in (_FILLED, _NOISELESS))
-    return info.role is Role.ERROR and (info.description or "").endswith(ends)
-
-
-def before_info(name: str) -> ColumnInfo:
-    """Describe the column that keeps the reasons why cells of a filled column were missing."""
-    return ColumnInfo(description=f"Why {name} was missing before it was filled")
-
-
-def gap_info(name: str, *, is_absent: bool = False) -> ColumnInfo:
-    """Describe the column that marks which cells of a column were filled.
-
-    `is_absent` says that the table did not have the column, of which all cells are filled.
-    """
-    about = f"The table had no {name}: all values are filled" if is_absent else None
-    return ColumnInfo(description=about, role=Role.REASON, of=name)
 
 
 def filled_columns(table: Table) -> set[str]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from skyfill.catalog import Reason, Role, Table
+from skyfill.catalog import Reason, Role, Table, filled_names
 from skyfill.classify.gap_draws import entropy_bits
 from skyfill.errors import CatalogError
 from skyfill.model import results
@@ -45,11 +45,11 @@ def classify_associations(model: Model, table: Table, scoring: Scoring | None = 
     -------
     Table
         A row for each object: the columns of its most probable association, the mixed
-        probabilities, their ``entropy``, and ``counterpart_share``, the part of it that would
+        probabilities, their ``sf_entropy``, and ``sf_counterpart_share``, the part of it that would
         vanish if the counterpart were known.
     """
     how, scorer = scoring or Scoring(), scorer_of(model)
-    check_results(table, scorer, how.prefix, [results.COUNTERPART_SHARE])
+    table = check_results(table, scorer, how.prefix, [results.COUNTERPART_SHARE])
     weights = Weights.of(table)
     scored = classify_table(model, table, how)
     columns = {name: how.prefix + results.probability_name(name) for name in scorer.classes}
@@ -69,7 +69,8 @@ def classify_associations(model: Model, table: Table, scoring: Scoring | None = 
     facts |= tree_columns(scorer, mixed, how.sure)
     for name, values in facts.items():
         best = best.with_column(how.prefix + name, values, results.result_info(name))
-    return best
+    new = [name for name in best.names if name not in table.names]
+    return results.after_identifier(best, new)
 
 
 def fill_associations(model: Model, table: Table, prefix: str = "") -> Table:
@@ -86,7 +87,7 @@ def fill_associations(model: Model, table: Table, prefix: str = "") -> Table:
     best = Table(filled.arrow.take(weights.best))
     companions = {str(filled.info(n).of): n for n in filled.names_with(Role.REASON)}
     for feature in model.features:
-        name, spread = feature.name, prefix + results.filled_name(feature.name)
+        name, spread = feature.name, prefix + filled_names.filled_name(feature.name)
         both = filled.numbers(name, spread)
         values, sd = both[:, 0], np.nan_to_num(both[:, 1])
         mean, variance = weights.moments(values, sd)

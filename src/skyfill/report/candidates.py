@@ -45,7 +45,7 @@ def probability_of(table: Table, name: str, prefix: str = "") -> Array:
 
 
 class Candidates(NamedTuple):
-    """Candidates with `rank` and `probability` in front, and their `rows` in the results."""
+    """Candidates, rank and probability behind the identifier, and their `rows` in the results."""
 
     table: Table
     rows: NDArray[np.int64]
@@ -61,7 +61,7 @@ class Selection:
     least : float
         The lowest probability of a candidate.
     prefix : str
-        Before the names of the results and of the columns that are added.
+        Before the names of the columns that are added, and of the results, if they have it.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Selection:
     (['c', 'a'], array([2, 0]))
     """
 
-    def __init__(self, name: str, least: float, prefix: str = "") -> None:
+    def __init__(self, name: str, least: float, prefix: str = results.PREFIX) -> None:
         if not 0 < least <= 1:
             raise DataError(f"the least probability is {least:g}; it must lie between 0 and 1")
         self.name, self.least, self.prefix, self.n_rows = name, least, prefix, 0
@@ -94,23 +94,13 @@ class Selection:
         p = probability_of(Table(arrow), self.name, self.prefix)
         order = np.argsort(-p, kind="stable")
         table = Table(arrow.take(pa.array(order)))
-        front = _ranks(p[order], self.name, self.prefix)
-        return Candidates(_in_front(table, front), np.concatenate(self._rows)[order])
-
-
-def _ranks(p: Array, name: str, prefix: str) -> Table:
-    infos = {prefix + n: info for n, info in results.candidate_infos(name).items()}
-    return Table.from_columns(
-        dict(zip(infos, (np.arange(1, len(p) + 1), p), strict=True)), info=infos
-    )
-
-
-def _in_front(table: Table, front: Table) -> Table:
-    table = table.drop([name for name in front.names if name in table.names])
-    fields = [*front.arrow.schema, *table.arrow.schema]
-    schema = pa.schema(fields, metadata=table.arrow.schema.metadata)
-    columns = [*front.arrow.columns, *table.arrow.columns]
-    return Table(pa.Table.from_arrays(columns, schema=schema))
+        infos = results.candidate_infos(self.name)
+        for (name, info), cells in zip(
+            infos.items(), (np.arange(1, len(p) + 1), p[order]), strict=True
+        ):
+            table = table.with_column(self.prefix + name, cells, info)
+        table = results.after_identifier(table, [self.prefix + name for name in infos])
+        return Candidates(table, np.concatenate(self._rows)[order])
 
 
 def evidence(
@@ -181,7 +171,9 @@ def name_evidence(bits: Array, names: Sequence[str], *, sign: int) -> list[str]:
     return found
 
 
-def with_evidence(table: Table, bits: Array, names: Sequence[str], prefix: str = "") -> Table:
+def with_evidence(
+    table: Table, bits: Array, names: Sequence[str], prefix: str = results.PREFIX
+) -> Table:
     """Add the columns `evidence_for` and `evidence_against` to candidates."""
     infos = results.candidate_infos(with_evidence=True)
     for column, sign in zip(results.EVIDENCE, (1, -1), strict=True):

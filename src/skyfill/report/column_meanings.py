@@ -10,7 +10,7 @@ import pyarrow as pa
 from skyfill.catalog import ColumnInfo, Role, Table, judge
 from skyfill.catalog.column_info import described
 from skyfill.errors import CatalogError
-from skyfill.model.results import candidate_infos, result_info, results_prefix
+from skyfill.model.results import candidate_infos, own_info, result_info, results_prefix
 from skyfill.sky import find_position_columns
 
 # Spectral ranges of the UCD vocabulary, by the usual names of bands in lower case.
@@ -86,7 +86,7 @@ def _result(name: str, info: ColumnInfo, prefix: str) -> ColumnInfo | None:
     if info.role is Role.REASON and info.of:
         return ColumnInfo(None, "meta.code", f"Why {info.of} is missing", Role.REASON, info.of)
     own = result_info(name.removeprefix(prefix)) if name.startswith(prefix) else None
-    return own or candidate_infos().get(name)
+    return own or own_info(name) or candidate_infos().get(name)
 
 
 def _guesses(schema: pa.Schema, stated: Mapping[str, ColumnInfo]) -> dict[str, ColumnInfo]:

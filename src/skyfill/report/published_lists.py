@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog import ColumnInfo, Role, Table, with_guessed_roles
 from skyfill.errors import CatalogError
-from skyfill.model.results import IN_LIST, NEW, candidate_infos, class_columns
+from skyfill.model.results import IN_LIST, NEW, PREFIX, candidate_infos, class_columns
 from skyfill.report.candidates import probability_of
 from skyfill.sky import PositionColumns, match_positions, read_positions
 from skyfill.sky.identifiers import identifiers
@@ -125,7 +125,7 @@ class Search:
     position : PositionColumns, optional
         Of the results; found where not given.
     prefix : str
-        Before the names of the results and of the columns that are added.
+        Before the names of the columns that are added, and of the results, if they have it.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class Search:
         radius_arcsec: float = 1.5,
         *,
         position: PositionColumns | None = None,
-        prefix: str = "",
+        prefix: str = PREFIX,
     ) -> None:
         n = len(published.table)
         self._position, self.prefix = position, prefix

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from skyfill.catalog import Role, Schema, Table
+from skyfill.catalog.filled_names import is_filled_part
 from skyfill.catalog.table import normalized_schema
 from skyfill.catalog.table_files import conforming
 from skyfill.classify.field import shares_for
@@ -30,7 +31,7 @@ from skyfill.model import (
 )
 from skyfill.model.cells import columns_for
 from skyfill.model.declared import overridden, prepared
-from skyfill.model.results import is_filled_part, result_info
+from skyfill.model.results import own_info, result_info
 from skyfill.model.weighing import are_associations
 from skyfill.network.mixture.random_keys import code_of
 from skyfill.scale import inputs
@@ -337,5 +338,6 @@ def _touched(model: Model, table: Table, done: Table, prefix: str) -> set[str]:
     reasons = {n for n in done.names_with(Role.REASON) if done.info(n).of in model.names}
     # What an earlier run wrote may be computed anew.
     infos = {name: result_info(name.removeprefix(prefix)) for name in table.names}
-    own = {n for n, info in infos.items() if is_filled_part(table, n) or info == table.info(n)}
+    own = {n for n, info in infos.items()
+           if own_info(n) or is_filled_part(table, n) or info == table.info(n)}  # fmt: skip
     return (new | reasons | own | set(model.names)) & set(done.names)

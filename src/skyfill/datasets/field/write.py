@@ -11,12 +11,12 @@ from skyfill.datasets.field.simulate import Field
 from skyfill.datasets.field.xray import CounterpartField
 
 FILES = {
-    "macho": "macho.csv",
+    "macho": "macho.ecsv",
     "sage": "sage.fits",
     "two_mass": "two_mass.vot",
-    "ubvi": "ubvi.csv",
+    "ubvi": "ubvi.ecsv",
     "truth": "truth.parquet",
-    "candidates": "candidates.csv",
+    "candidates": "candidates.ecsv",
     "light_curves": "light_curves.parquet",
 }
 # What stands for a gap in the UBVI catalogue, as in many catalogues of its time.
@@ -46,7 +46,7 @@ def write_field(field: Field, folder: str | Path) -> dict[str, Path]:
     Returns
     -------
     dict from name to path
-        CSV, FITS, VOTable and Parquet files; ``ubvi.csv`` has gaps as 99.999 (errors 9.999) and
+        ECSV, FITS, VOTable and Parquet files; ``ubvi.ecsv`` has gaps as 99.999 (errors 9.999) and
         no limits, and ``ubvi.toml`` is the schema that declares these numbers.
 
     Examples
