@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skyfill.catalog.filled_names import known_by_name
 from skyfill.catalog.table import Table
 from skyfill.errors import CatalogError
 
@@ -70,7 +71,7 @@ def as_table(given: Any) -> Table:
             if pc.any(is_blank).as_py():
                 none = pa.scalar(None, pa.string())
                 table = table.with_column(name, pc.if_else(is_blank, none, column))
-    return table
+    return known_by_name(table)
 
 
 def _from_series(column: Any) -> pa.Array:
