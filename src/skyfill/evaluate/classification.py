@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.classify.training_set import Labels, deal_folds, label_texts, read_labels
+from skyfill.catalog.class_labels import label_texts
+from skyfill.classify.training_set import Labels, deal_folds, read_labels
 from skyfill.errors import DataError
 from skyfill.evaluate.class_comparison import ClassComparison, OutOfFold
 from skyfill.evaluate.class_scores import Array
