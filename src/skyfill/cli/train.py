@@ -14,6 +14,7 @@ from skyfill.cli.checks import check_training, mention_rules
 from skyfill.cli.effort import settle_effort, takes_effort
 from skyfill.cli.expected_cost import LARGE_STEPS, expect_train
 from skyfill.cli.field_shares import field_files, takes_field
+from skyfill.cli.quality_lines import quality_lines
 from skyfill.cli.terminal import (
     beyond_line,
     cells_line,
@@ -173,12 +174,15 @@ def command(context: click.Context, /, **options: Any) -> None:
         "refined": list(dict.fromkeys(each["name"] for each in describe_refined(model))),
     }
     if options["as_json"]:
+        facts["quality"] = dict(model.quality)
         write_json({"model": model.identifier, **facts, "columns": judged})
     note(cells_line(facts["cells"]))
     if facts["logarithmic"]:
         note(logarithms_line(facts["logarithmic"]))
     if facts["beyond"]["shares"]:
         note(beyond_line(facts["beyond"]))
+    for line in quality_lines(model.quality):
+        note(line)
     note(
         f"{facts['rows']} rows, {len(names)} features: {words} -> {options['output']} "
         f"(model {model.identifier})"

@@ -17,6 +17,7 @@ from skyfill.model.cells import cells_of, find_fluxes
 from skyfill.model.declared import cleaned
 from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Model
+from skyfill.model.quality import filling_quality, quality_of_classes
 from skyfill.model.recognition import known_rows
 from skyfill.model.training import knowing, untrained
 from skyfill.network import Cells
@@ -85,8 +86,8 @@ def train_classifier(
     check_features(table, names, force, label)
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
     bare = replace(untrained(table, names, **how), provenance=provenance or {})
-    texts = class_texts(table, label, (how.get("rules") or Schema()).unlabelled(label))
-    return _with_classes(bare, table, texts, fitted, group=group, field=field)
+    more: dict[str, Any] = {"group": group, "field": field, "rules": how.get("rules")}
+    return _with_classes(bare, table, label, fitted, **more)
 
 
 def add_classes(
@@ -128,20 +129,21 @@ def add_classes(
     check_features(table, model.names, force, label)
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
     fitted.set_params(imputer=KnownNetwork(model.network, plan))
-    texts = class_texts(table, label, (rules or Schema()).unlabelled(label))
-    return _with_classes(model, table, texts, fitted, group=group)
+    return _with_classes(model, table, label, fitted, group=group, rules=rules)
 
 
 def _with_classes(
     bare: Model,
     table: Table,
-    texts: NDArray[Any],
+    label: str,
     fitted: Any,
     *,
     group: str | None = None,
     field: Table | None = None,
+    rules: Schema | None = None,
 ) -> tuple[Model, Any]:
-    """Fit a classifier to what the cells of a table, with these classes, say to a model."""
+    """Fit a classifier to what the cells of a table say to a model."""
+    texts = class_texts(table, label, (rules or Schema()).unlabelled(label))
     table = cleaned(bare, table)
     cells, groups = cells_of(bare, table)[0], find_groups(table, bare.names, group)
     more: dict[str, Any] = {"groups": groups.codes} if groups.n_repeated else {}
@@ -154,9 +156,13 @@ def _with_classes(
         _fit_with_field(fitted, cells, texts, cells_of(knowing(bare, field), field)[0], more)
     scorer = fitted.scorer_
     model = replace(bare, network=scorer.network, scorer=scorer, trained_on=hashes)
+    quality = {**bare.quality, "classes": quality_of_classes(fitted, texts, label)}
+    imputer = fitted.imputer_
+    if (found := getattr(imputer, "fill_quality_", None)) is not None:
+        quality["filling"] = filling_quality(bare.names, cells, found, refine=imputer.refine)
     # A network that was known already keeps its own.
-    refinement = getattr(fitted.imputer_, "refinement_", bare.refinement)
-    return replace(model, refinement=refinement), fitted
+    refinement = getattr(imputer, "refinement_", bare.refinement)
+    return replace(model, refinement=refinement, quality=quality), fitted
 
 
 def _fit_with_field(
