@@ -21,7 +21,7 @@ def quality_lines(quality: Mapping[str, Any]) -> Iterator[str]:
     """Say how good the classes and the filled values of a model are."""
     if found := quality.get("classes"):
         yield from class_lines(found)
-    if (found := quality.get("filling")) and ("features" in found or "classes" not in quality):
+    if found := quality.get("filling"):
         yield from _filling_lines(found)
 
 

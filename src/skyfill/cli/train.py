@@ -181,7 +181,9 @@ def command(context: click.Context, /, **options: Any) -> None:
         note(logarithms_line(facts["logarithmic"]))
     if facts["beyond"]["shares"]:
         note(beyond_line(facts["beyond"]))
-    for line in quality_lines(model.quality):
+    # What is filled matters less here, and is in --json and in the model.
+    kept = ("classes",) if options["label"] else ("filling",)
+    for line in quality_lines({key: model.quality[key] for key in kept}):
         note(line)
     note(
         f"{facts['rows']} rows, {len(names)} features: {words} -> {options['output']} "

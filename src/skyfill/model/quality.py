@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from skyfill.classify.class_quality import BAGS, FOLDS, class_quality
 from skyfill.impute.fill_quality import FillQuality
-from skyfill.impute.refining import LEAST_CELLS, LEAST_ROWS
+from skyfill.impute.refining import LEAST_CELLS, LEAST_ROWS, MOST_ROWS
 from skyfill.network import Cells
 
 
@@ -60,7 +60,7 @@ def filling_quality(
         }
         rounded = {key: float(f"{value:.6g}") for key, value in numbers.items()}
         features.append({"name": name, "cells": n, **rounded})
-    return {"rows": len(cells), "features": features, "unmeasured": unmeasured}
+    return {"rows": min(len(cells), MOST_ROWS), "features": features, "unmeasured": unmeasured}
 
 
 def quality_of_classes(fitted: Any, texts: NDArray[Any], label: str | None) -> dict[str, Any]:
