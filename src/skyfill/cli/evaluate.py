@@ -66,7 +66,11 @@ class Folds(click.IntRange):
     ),
 )
 @click.argument("catalog", type=click.Path(path_type=Path))
-@click.option("--label", metavar="COLUMN", help="Compare classifiers of this column instead.")
+@click.option(
+    "--label",
+    metavar="COLUMN",
+    help="Compare classifiers of this column instead; or score what classify wrote against it.",
+)
 @click.option(
     "--folds",
     type=Folds(min=2),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from skyfill.catalog.table import shortened
-
 MOST_LINES = 15
 _APART = {
     "folds": "rows that each fold did not learn from",
@@ -49,8 +47,11 @@ def class_lines(found: Mapping[str, Any]) -> Iterator[str]:
     if found["apart"] == "bags":
         yield _FEW_VOTES
     if found["unmeasured"]:
+        from skyfill.catalog.table import shortened
+
         lost = [f"{name} ({n})" for name, n in found["unmeasured"].items()]
-        yield f"objects that were not measured, being in no fold: {shortened(lost, 130)}"
+        why = "without probabilities" if found["apart"] == "new" else "in no fold"
+        yield f"objects that were not measured, being {why}: {shortened(lost, 130)}"
     yield from _table(("class", "objects", "precision", "recall", "F1"), _classes(found))
 
 
@@ -97,6 +98,8 @@ def _filling_lines(found: Mapping[str, Any]) -> Iterator[str]:
     for name, why in found["unmeasured"].items():
         reasons.setdefault(why, []).append(name)
     if reasons:
+        from skyfill.catalog.table import shortened
+
         listed = "; ".join(f"{why}: {shortened(names, 100)}" for why, names in reasons.items())
         yield f"not measured: {listed}"
 

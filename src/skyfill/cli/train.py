@@ -62,7 +62,10 @@ SAMPLED_ROWS, SAMPLED_CELLS = 1 << 13, 1 << 22
 @shared.output("Where to write the model.")
 @shared.feature_option()
 @click.option(
-    "--label", metavar="COLUMN", help="Column of the classes: the model can then classify."
+    "--label",
+    metavar="COLUMN",
+    help="Column of the classes: the model can then classify. Blanks, unid, unknown, ? and the "
+    "like are no class.",
 )
 @takes_classes
 @shared.group()
