@@ -96,8 +96,8 @@ function hiddenCells(place, found) {
       {},
       make("th", { scope: "row" }, one.name),
       make("td.n", {}, count(one.cells)),
-      make("td.n", {}, show(one.error, 3)),
-      make("td.n", {}, show(one.mean_error, 3)),
+      make("td.n", {}, show(one.error)),
+      make("td.n", {}, show(one.mean_error)),
       make(
         "td.n",
         {},
