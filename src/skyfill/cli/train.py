@@ -186,7 +186,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         note(beyond_line(facts["beyond"]))
     # What is filled matters less here, and is in --json and in the model.
     kept = ("classes",) if options["label"] else ("filling",)
-    for line in quality_lines({key: model.quality[key] for key in kept}):
+    for line in quality_lines({k: found for k, found in model.quality.items() if k in kept}):
         note(line)
     note(
         f"{facts['rows']} rows, {len(names)} features: {words} -> {options['output']} "
