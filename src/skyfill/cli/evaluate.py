@@ -62,7 +62,6 @@ class Folds(click.IntRange):
         "blocks --survey macho=V,R --survey two_mass --methods mean,knn --repeats 2",
         "skyfill evaluate training/joined.parquet --features V,R,m36_sage,sigma_lc --label "
         "class_truth --without sage --methods mixture,paper --folds 3",
-        "skyfill evaluate classified.parquet --label class_truth",
     ),
 )
 @click.argument("catalog", type=click.Path(path_type=Path))
