@@ -19,7 +19,8 @@ from class_rivals import METHODS, TITLES
 from class_tables import TABLES
 from report import header, print_table
 from rivals import AbsentError
-from skyfill.classify.training_set import label_texts, read_labels
+from skyfill.catalog.class_labels import label_texts
+from skyfill.classify.training_set import read_labels
 from skyfill.evaluate import hide_cells
 from skyfill.evaluate.class_comparison import ClassComparison, OutOfFold
 from skyfill.evaluate.classification import cross_validate

@@ -23,8 +23,10 @@ MAX_BYTES = {FACTS: 2**26, ARRAYS: 2**31}
 DESCRIPTION = "description"
 # Which gaps of the training table were beyond what was measured.
 BEYOND = "beyond"
+# How good the model is.
+QUALITY = "quality"
 # Facts that no result depends on.
-NOT_COMPUTED_WITH = ("format", "provenance", "strength", BEYOND, "identifier", DESCRIPTION)
+NOT_COMPUTED_WITH = ("format", "provenance", "strength", BEYOND, QUALITY, "identifier", DESCRIPTION)
 
 
 def identify(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
@@ -88,6 +90,7 @@ def read_description(path: Path) -> dict[str, Any] | None:
             **facts[DESCRIPTION],
             "declared": facts.get("declared", {}),
             "found": facts.get("found", {}),
+            "quality": facts.get(QUALITY, {}),
             "provenance": facts["provenance"],
         }
     except Exception:  # noqa: BLE001 - as above; whoever loads the model says what is wrong

@@ -256,7 +256,7 @@ def test_calibration_undoes_a_known_distortion(seed, slope):
     truth = rng.dirichlet([1.0, 1.0, 1.0], size=4000)
     y = (rng.random((4000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
     bent = truth**slope / (truth**slope).sum(axis=1, keepdims=True)
-    found = fit_calibration(bent, y, np.ones(4000), rng)
+    found = fit_calibration(bent, y, np.ones(4000), rng)[0]
     assert np.abs(found(bent) - truth).mean() < 0.02
 
 
@@ -272,10 +272,10 @@ def test_classes_are_moved_against_one_another_only_for_a_clear_gain():
     rng = np.random.default_rng(3)
     truth = rng.dirichlet([3.0, 1.0, 0.2], size=3000)
     y = (rng.random((3000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
-    assert fit_calibration(truth, y, np.ones(3000), rng).kind == "temperature"
+    assert fit_calibration(truth, y, np.ones(3000), rng)[0].kind == "temperature"
     moved = truth * [1.0, 1.0, 5.0]
     moved /= moved.sum(axis=1, keepdims=True)
-    found = fit_calibration(moved, y, np.ones(3000), rng)
+    found = fit_calibration(moved, y, np.ones(3000), rng)[0]
     assert found.kind != "temperature"
     assert np.abs(found(moved) - truth).mean() < 0.02 < np.abs(moved - truth).mean()
 
@@ -287,11 +287,11 @@ def test_the_same_objects_several_times_are_no_more_evidence(seed, times, bend):
     truth = rng.dirichlet([3.0, 1.0, 0.3], size=300)
     y = (rng.random((300, 1)) > truth.cumsum(axis=1)).sum(axis=1)
     moved = truth * [1.0, 1.0, bend] / (truth @ [1.0, 1.0, bend])[:, None]
-    once = fit_calibration(moved, y, np.ones(300), np.random.default_rng(seed))
+    once = fit_calibration(moved, y, np.ones(300), np.random.default_rng(seed))[0]
     # The first is worth a half, the others together as much.
     weights = np.repeat([0.5, 0.5 / (times - 1)], [300, 300 * (times - 1)])
     rows = np.tile(np.arange(300), times)
-    again = fit_calibration(moved[rows], y[rows], weights, np.random.default_rng(seed), 300)
+    again = fit_calibration(moved[rows], y[rows], weights, np.random.default_rng(seed), 300)[0]
     assert again.kind == once.kind
     np.testing.assert_allclose(again(moved), once(moved), atol=1e-3)
     others = np.full((300, 3), 1 / 3)
@@ -306,7 +306,7 @@ def test_odds_of_a_rare_class_keep_their_own_slope():
     rng = np.random.default_rng(5)
     odds = rng.normal([0.0, -2.0, -4.0], [0.0, 3.0, 3.0], size=(20_000, 3))
     y = (rng.random((20_000, 1)) > softmax(odds * [1, 0.5, 2], axis=1).cumsum(axis=1)).sum(axis=1)
-    found = fit_calibration(softmax(odds, axis=1), y, np.ones(len(y)), rng)
+    found = fit_calibration(softmax(odds, axis=1), y, np.ones(len(y)), rng)[0]
     assert found.kind == "odds"
     assert found.slopes == pytest.approx([0.0, 0.5, 2.0], abs=0.15)
     assert found.bias == pytest.approx(np.zeros(3), abs=0.15)

@@ -27,7 +27,7 @@ def test_a_forest_on_large_offsets_tells_values_apart_and_goes_through_a_file():
     X = np.column_stack([1e9 + rng.normal(size=300), rng.normal(size=300)])
     X[::7, 0] = np.nan
     y = (X[:, 0] > 1e9).astype(np.intp)
-    forest = grow_trees("forest", X, y, Growth(5, 1))
+    forest = grow_trees("forest", X, y, Growth(5, 1))[0]
     assert (forest.predict_proba(X).argmax(axis=1) == y).mean() > 0.98
     assert forest.exact.tolist() == [0]
     again = FlatForest.from_arrays(forest.arrays())

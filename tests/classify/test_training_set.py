@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skyfill.classify.training_set import deal_folds, label_texts, read_labels
+from skyfill.catalog.class_labels import label_texts
+from skyfill.classify.training_set import deal_folds, read_labels
 from skyfill.errors import DataError
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
+from skyfill.classify.class_scores import class_scores, confusion
 from skyfill.errors import DataError
 from skyfill.evaluate import ClassComparison, OutOfFold, cross_validate, score_in_field
-from skyfill.evaluate.class_scores import class_scores, confusion
 
 METHODS = {"bayes": GaussianNB}
 

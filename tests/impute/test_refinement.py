@@ -200,21 +200,21 @@ def test_what_is_chosen_is_judged_by_other_cells():
     gains = []
     for _ in range(50):
         truth, forest = rng.normal(size=(2, n))
-        gains.append(Held(truth, np.zeros(n), np.ones(n), 0.1 * forest, part).choose().gain)
+        gains.append(Held(truth, np.zeros(n), np.ones(n), 0.1 * forest, part).choose()[0].gain)
     # The best weight of each column gains half a percent of these very cells on average.
     assert np.mean(np.array(gains) > 0.01) < 0.1
     truth, noise = rng.normal(size=(2, n))
-    knows = Held(truth, np.zeros(n), np.ones(n), truth + noise, part).choose()
+    knows = Held(truth, np.zeros(n), np.ones(n), truth + noise, part).choose()[0]
     assert knows.gain > 0.3
     assert 0.3 < knows.pull[0] < 0.7
-    assert Held(truth, truth, np.ones(n), noise, part).choose() == NO_CHOICE
+    assert Held(truth, truth, np.ones(n), noise, part).choose()[0] == NO_CHOICE
 
 
 def test_a_step_away_from_noise_is_no_knowledge():
     rng, n = np.random.default_rng(1), 400
     truth, forest, mean = rng.normal(size=(3, n)) * [[1.0], [0.3], [0.5]]
     held = Held(truth, mean, np.ones(n), forest, np.arange(n) % 4)
-    assert held.choose().gain > 0.05
+    assert held.choose()[0].gain > 0.05
     assert chance_of(truth, mean, forest) > 0.05
     assert chance_of(truth, mean, forest + 0.3 * truth) < 1e-3
 

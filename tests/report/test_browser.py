@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from skyfill.classify.class_quality import class_quality
 from skyfill.evaluate import ClassComparison, OutOfFold, compare_imputers
 from skyfill.impute import GaussianMixtureImputer, MeanImputer
 from skyfill.model import cells_of
@@ -139,6 +140,26 @@ def test_a_page_of_a_model_alone_says_what_is_missing(open_page, model, tmp_path
     notes = " ".join(page.locator(".note").all_inner_texts())
     assert "skyfill evaluate CATALOG --json" in notes
     assert "skyfill report MODEL RESULTS" in notes
+
+
+def test_a_page_shows_the_quality_that_its_model_knows(open_page, model, tmp_path):
+    scores = {"cells": 90, "error": 0.2, "mean_error": 1.0, "inside_90": 0.9}
+    hidden = [{"name": "V", **scores, "inside_90_error": 0.03}]
+    filling = {"rows": 120, "features": hidden, "unmeasured": {HOSTILE: "values with errors"}}
+    P, truth = np.array([[0.8, 0.2], [0.3, 0.7], [0.6, 0.4], [np.nan] * 2]), np.array([0, 1, 1, 1])
+    classes = class_quality(P, truth, ["QSO", "RRL"], apart="bags")
+    known = replace(model, quality={"filling": filling, "classes": classes})
+    write_page(Report(known), tmp_path / "known.html")
+    page = open_page(tmp_path / "known.html")
+    cells = page.locator("#hidden-cells tbody tr").locator("th, td").all_inner_texts()
+    assert cells == ["V", "90", "0.200", "1.000", "90.0 % ± 3.0"]
+    assert HOSTILE in page.locator("#filling .note").inner_text()
+    rows = page.locator("#per-class tbody tr").all_inner_texts()
+    assert [row.split() for row in rows] == [
+        ["QSO", "1", "0.500", "1.000", "0.667"], ["RRL", "2", "1.000", "0.500", "0.667"],
+    ]  # fmt: skip
+    assert "out of bag" in page.locator("#classes p").first.inner_text()
+    assert "in no fold: RRL (1)" in page.locator("#classes .note").inner_text()
 
 
 def test_a_hostile_name_stays_text(open_page):

@@ -8,6 +8,7 @@ what it calls by another name is left out, and it says why.
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from skyfill.catalog.arrays import NUMBER_PATTERN
 from skyfill.catalog.brightness import brightness_of
+from skyfill.catalog.class_labels import UNLABELLED, class_texts
 from skyfill.catalog.column_info import GAP_SUFFIX, ColumnInfo, Role, described
 from skyfill.catalog.column_summary import NULL_TEXTS
 from skyfill.catalog.table import Table
@@ -88,7 +90,11 @@ class Verdict:
 
 
 def judge(
-    table: Table, label: str | None = None, *, results: Collection[str] = ()
+    table: Table,
+    label: str | None = None,
+    *,
+    results: Collection[str] = (),
+    unlabelled: Collection[str] = UNLABELLED,
 ) -> dict[str, Verdict]:
     """Say what each column is, and which are features.
 
@@ -103,6 +109,8 @@ def judge(
         Column of the classes.
     results : collection of str
         Columns that an earlier run of skyfill added.
+    unlabelled : collection of str
+        Words of the column of the classes that mean no class; see `Schema.unlabelled`.
 
     Examples
     --------
@@ -130,7 +138,7 @@ def judge(
     for name, found in verdicts.items():
         verdicts[name] = _of_values(rows.column(name), found, infos[name])
     if label is not None:
-        codes, kinds = _class_codes(class_words(rows, label))
+        codes, kinds = _class_codes(class_texts(rows, label, unlabelled))
         names = [name for name, found in verdicts.items() if found.is_feature]
         X = rows.numbers(*names)
         use = _for_trees(X, codes)
@@ -449,20 +457,9 @@ def _names_objects(seen: pa.ChunkedArray) -> bool:
     return bool(is_whole and pc.count_distinct(seen).as_py() > DISTINCT * len(seen))
 
 
-def class_words(table: Table, label: str) -> list[str]:
-    """Return the classes of all rows as text without blanks around it; empty where there is none.
-
-    Examples
-    --------
-    >>> class_words(Table.from_columns({"kind": ["RRL ", None]}), "kind")
-    ['RRL', '']
-    """
-    words = table.column(label).to_pylist()
-    return ["" if word is None else str(word).strip() for word in words]
-
-
-def _class_codes(words: list[str]) -> tuple[NDArray[np.intp], NDArray[np.str_]]:
+def _class_codes(texts: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.str_]]:
     """Give each row the number of its class; -1 without one, or where it has too few objects."""
+    words = ["" if text is None else text for text in texts]
     found, place, counts = np.unique(words, return_inverse=True, return_counts=True)
     enough = (counts >= LEAST_OBJECTS) & (found != "")
     return np.where(enough, np.cumsum(enough) - 1, -1)[place], found[enough]

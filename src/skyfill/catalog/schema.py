@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from skyfill.catalog.class_labels import UNLABELLED
 from skyfill.catalog.column_info import ColumnInfo, Reason, Role, as_role
 from skyfill.catalog.file_io import reading
 from skyfill.catalog.limit_rules import DEPTH, LIMITS, RULES, apply_limits
@@ -182,6 +183,25 @@ class Schema:
             table = apply_limits(table, name, facts)
             table = in_unit(table, name, facts["convert"]) if "convert" in facts else table
         return table
+
+    def unlabelled(self, label: str) -> frozenset[str]:
+        """Return the words of a column of classes that mean no class.
+
+        The usual ones (`UNLABELLED`), and the sentinels of the column; none where the rules state
+        that it has no sentinels. Case and blanks around them do not count.
+
+        Examples
+        --------
+        >>> schema = Schema.from_toml('columns.kind.sentinels = ["Junk"]')
+        >>> sorted(schema.unlabelled("kind") - UNLABELLED)
+        ['junk']
+        >>> Schema.from_toml("columns.kind.sentinels = []").unlabelled("kind")
+        frozenset()
+        """
+        stated = self.facts(label).get("sentinels")
+        if stated == []:
+            return frozenset()
+        return UNLABELLED | {str(word).strip().casefold() for word in stated or ()}
 
     def only(self, names: Iterable[str], *, without: Iterable[str] = ()) -> "Schema":
         """Return what the rules state about some columns, one rule for each.

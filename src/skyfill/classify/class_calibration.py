@@ -70,7 +70,7 @@ def no_calibration(n_classes: int) -> Calibration:
 
 def fit_calibration(
     P: Array, y: Labels, weights: Array, rng: np.random.Generator, n: int | None = None
-) -> Calibration:
+) -> tuple[Calibration, Array]:
     """Fit a map to out-of-fold probabilities: one slope, or one of the odds of each class.
 
     Cross-validated log losses decide, also whether a free map of all classes is clearly better.
@@ -87,19 +87,25 @@ def fit_calibration(
         Deals the objects to folds.
     n : int, optional
         Number of objects, if the rows are these objects several times; as many as rows otherwise.
+
+    Returns
+    -------
+    Calibration
+    array of shape (n, classes)
+        The probabilities of each row by a map of the same kind that was fitted to the other folds.
     """
     n = len(y) if n is None else n
     fold = np.resize(rng.permutation(n) % FOLDS, len(y))
-    losses = {
-        fit: _held_out_losses(fit, P, y, weights=weights, fold=fold)
-        for fit in (_temperature, fit_odds, _vector)
-    }
+    fits: tuple[Fit, ...] = (_temperature, fit_odds, _vector)
+    held = {fit: calibrate_held_out(fit, P, y, weights, fold) for fit in fits}
+    losses = {fit: _losses(found, y, weights) for fit, found in held.items()}
     simple = min((_temperature, fit_odds), key=lambda fit: losses[fit].sum())
     # The bias of a rare class rests on few rows: without a clear gain the simple map is taken.
     clear = _is_clear(losses[simple] - losses[_vector], n)
     # Unpruned trees hardly respond to weights: the bias gives classes their weighted shares.
     weighted = np.ptp(weights[:n]) > 0
-    return (_vector if clear or weighted else simple)(P, y, weights)
+    chosen = _vector if clear or weighted else simple
+    return chosen(P, y, weights), held[chosen]
 
 
 def is_clearly_better(
@@ -110,7 +116,8 @@ def is_clearly_better(
     Both are calibrated; rows may be these objects several times.
     """
     losses, others = (
-        _held_out_losses(_temperature, each, y, weights=weights, fold=fold) for each in (P, other)
+        _losses(calibrate_held_out(_temperature, each, y, weights, fold), y, weights)
+        for each in (P, other)
     )
     return _is_clear(others - losses, n)
 
@@ -123,17 +130,18 @@ def _is_clear(gains: Array, n: int) -> bool:
 
 def held_out_loss(P: Array, y: Labels, weights: Array, fold: Labels) -> float:
     """Return the log loss of probabilities, calibrated with one slope on the other folds."""
-    return float(_held_out_losses(_temperature, P, y, weights=weights, fold=fold).sum())
+    found = calibrate_held_out(_temperature, P, y, weights, fold)
+    return float(_losses(found, y, weights).sum())
 
 
-def _held_out_losses(fit: Fit, P: Array, y: Labels, *, weights: Array, fold: Labels) -> Array:
-    losses = np.zeros(len(y))
+def calibrate_held_out(fit: Fit, P: Array, y: Labels, weights: Array, fold: Labels) -> Array:
+    """Calibrate the rows of each fold by what is fitted to the others."""
+    found = P.copy()
     for k in range(FOLDS):
         train, test = fold != k, fold == k
         if train.any() and test.any():
-            found = fit(P[train], y[train], weights[train])
-            losses[test] = _losses(found(P[test]), y[test], weights[test])
-    return losses
+            found[test] = fit(P[train], y[train], weights[train])(P[test])
+    return found
 
 
 def _temperature(P: Array, y: Labels, weights: Array) -> Calibration:

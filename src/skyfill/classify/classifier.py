@@ -100,8 +100,9 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     scorer_ : Scorer
         The part that classifies; it is saved in a model file.
     out_of_fold_ : array of shape (labelled rows, classes)
-        Calibrated probabilities of the training rows from trees grown without their labels;
-        NaN for the only row of a class, and for all rows without calibration.
+        Probabilities of the training rows from trees grown, and calibrated, without their labels;
+        NaN for the only row of a class, and for all rows without calibration. For "paper", votes of
+        the trees that did not learn from the row (out of bag).
     field_shares_ : FieldShares
         With ``prior="field"``: the estimated shares, with limits.
 
@@ -318,7 +319,8 @@ class CatalogClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         prior = as_prior(self.prior, labels.classes) if shifted else None
         recipes = recipes_for(self.method, self.views)
         densities = self.method == "both" and self.views is None
-        return Training(recipes, growth, 0 if plain else self.n_folds, prior, densities=densities)
+        folds, bagged = 0 if plain else self.n_folds, self.method == "paper"
+        return Training(recipes, growth, folds, prior, densities=densities, bagged=bagged)
 
 
 def _codes(groups: Any, numbers: Array) -> NDArray[np.intp]:

@@ -14,6 +14,7 @@ from skyfill.classify.class_calibration import (
     FOLDS,
     Array,
     Calibration,
+    calibrate_held_out,
     fit_calibration,
     fit_odds,
     held_out_loss,
@@ -75,7 +76,7 @@ class Known(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A scorer, and calibrated out-of-fold probabilities (NaN for rows that are in no fold).
+    """A scorer, and what was said of each row without it (NaN for rows that are in no fold).
 
     `field` holds the shares of the classes in the field, where they were asked for.
     """
@@ -86,18 +87,22 @@ class Fitted(NamedTuple):
 
 
 class Combined(NamedTuple):
-    """How the probabilities of the members become one, and what comes out for held-out rows."""
+    """How the probabilities of the members become one, and what comes out for held-out rows.
+
+    For `P` all of these calibrate, for `apart` only those of the other folds.
+    """
 
     pool: str
     calibration: Calibration
     P: Array
+    apart: Array
 
     def judge(self, scorer: Scorer, known: Known) -> Fitted:
         """Tell a scorer how its members are combined, and what it says of held-out objects."""
         inside = known.fold[: known.n] >= 0
         out = np.full((known.n, len(scorer.classes)), np.nan)
         P = self.P[: inside.sum()]
-        out[inside] = P
+        out[inside] = self.apart[: inside.sum()]
         y = known.y[: known.n][inside]
         scorer = replace(
             scorer,
@@ -119,14 +124,15 @@ def combine(
     """
     (y, weights, fold), n, n_classes = known.held_out, known.n_held_out, int(known.y.max()) + 1
     if not n:
-        return Combined("mean", no_calibration(n_classes), np.empty((0, n_classes)))
+        return Combined("mean", no_calibration(n_classes), *np.empty((2, 0, n_classes)))
     pool = choose_pool(held_out, y, weights, fold, n)
     P = pool_members(held_out, pool)
     if common is None:
-        calibration = fit_calibration(P, y, weights, rng, n)
+        calibration, apart = fit_calibration(P, y, weights, rng, n)
     else:
-        calibration = fit_odds(P, y, weights, common)
-    return Combined(pool, calibration, calibration(P))
+        fit = partial(fit_odds, common=common)
+        calibration, apart = fit(P, y, weights), calibrate_held_out(fit, P, y, weights, fold)
+    return Combined(pool, calibration, calibration(P), apart)
 
 
 def choose_pool(held_out: Parts, y: Codes, weights: Array, fold: Codes, n: int) -> str:

@@ -93,6 +93,8 @@ class Training:
         Whether a mixture of the classes may help the trees.
     field : bool array of shape (n,), optional
         Rows that are a sample of the field, where shares of the classes are to be found there.
+    bagged : bool
+        Whether rows are judged by the trees of a forest that did not learn from them: no folds.
     """
 
     recipes: tuple[Recipe, ...]
@@ -103,6 +105,7 @@ class Training:
     weights: Array | None = None
     densities: bool = False
     field: NDArray[np.bool_] | None = None
+    bagged: bool = False
 
 
 # Fits to calibrate with have a few parameters each: threads of BLAS would only wait for another.
@@ -133,19 +136,20 @@ def fit_scorer(
     """
     y, cells = labels.codes, as_cells(X)
     mine = cells.take(labels.known)
-    n, copies, given = len(mine), None, training.weights
+    n, copies, given, groups = len(mine), None, training.weights, training.groups
     none = np.full(n, -1)
     if training.field is not None:
         copies = with_gaps_of(cells.take(training.field), mine, rng)
     fold = deal_folds(y, training.n_folds, rng, training.groups) if training.n_folds else none
     if copies is not None:
         mine, rows = mine.joined(copies), np.arange(n + len(copies)) % n
-        y, fold = y[rows], fold[rows]
+        y, fold, groups = y[rows], fold[rows], rows if groups is None else groups[rows]
         # All copies of an object together count as much as the object.
         counts = np.repeat([1.0, n / len(copies)], [n, len(copies)])
         given = counts if given is None else counts * given[rows]
     views, contrasts = _views(network, mine, training.recipes, n)
-    grown = grow(views, y, training.recipes, growth=training.growth, fold=fold, weights=given)
+    growth = replace(training.growth, bagged=training.bagged, groups=groups)
+    grown = grow(views, y, training.recipes, growth=growth, fold=fold, weights=given)
     weights = row_weights(y, training.growth.class_weight, given=given) * n / len(y)
     shares = np.bincount(y, weights) / weights.sum()
     inside = fold >= 0
@@ -171,6 +175,8 @@ def fit_scorer(
         field_gaps=None if copies is None else learn_gaps(copies.values),
     )
     fitted = combined.judge(scorer, known)
+    if grown.out_of_bag is not None:
+        fitted = fitted._replace(out_of_fold=grown.out_of_bag[:n])
     if training.field is None:
         return fitted
     used = None if mixture is None else choice
@@ -192,6 +198,7 @@ class Grown(NamedTuple):
 
     members: tuple[Member, ...]
     out_of_fold: list[tuple[float, Array]]  # 0 outside folds
+    out_of_bag: Array | None = None  # NaN for rows that all trees know
 
 
 def merged(recipes: Sequence[Recipe]) -> list[Recipe]:
@@ -227,7 +234,7 @@ def grow(
     jobs += [(recipe, k) for k in folds for recipe in merged(recipes)]
     seeds = np.random.default_rng(growth.seed).integers(2**31, size=len(jobs))
 
-    def work(i: int) -> FlatForest:
+    def work(i: int) -> tuple[FlatForest, Array | None]:
         (view, kind, _), k = jobs[i]
         rows = (fold != k) | (k < 0)
         given = None if weights is None else weights[rows]
@@ -235,10 +242,13 @@ def grow(
         return grow_trees(kind, views[view][rows], y[rows], mine)
 
     with one_blas_thread():
-        forests = map_threads(work, list(range(len(jobs))))
+        forests, votes = zip(*map_threads(work, list(range(len(jobs)))), strict=True)
     out = {recipe: np.zeros((len(y), int(y.max()) + 1)) for recipe in merged(recipes)}
     for (recipe, k), forest in zip(jobs[len(recipes) :], forests[len(recipes) :], strict=True):
         test = fold == k
         out[recipe][test] = forest.predict_proba(views[recipe.view][test])
     members = [Member(recipe.view, forests[i], recipe.weight) for i, recipe in enumerate(recipes)]
-    return Grown(tuple(members), [(recipe.weight, P) for recipe, P in out.items()])
+    parts = [(recipe.weight, P) for recipe, P in out.items()]
+    said = zip(recipes, votes, strict=False) if growth.bagged else ()
+    bagged = [recipe.weight * P for recipe, P in said if P is not None]
+    return Grown(tuple(members), parts, np.sum(bagged, axis=0) if bagged else None)

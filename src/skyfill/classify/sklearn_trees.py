@@ -38,10 +38,18 @@ class Growth:
     class_weight: Mapping[int, float] | None = None
     seed: int = 0
     weights: Array | None = None  # of the rows
+    bagged: bool = False  # whether trees of a forest judge the rows that they do not know
+    groups: Codes | None = None  # rows of one object: a tree knows all of them, or none
 
 
-def grow_trees(kind: str, table: Array, y: Codes, growth: Growth) -> FlatForest:
-    """Grow a forest ("forest"), extremely randomized trees ("extra") or a boosting ("boosting")."""
+def grow_trees(
+    kind: str, table: Array, y: Codes, growth: Growth
+) -> tuple[FlatForest, Array | None]:
+    """Grow a forest ("forest"), extremely randomized trees ("extra") or a boosting ("boosting").
+
+    Where `growth` asks for it, a forest also gives what its trees say of the rows that they did not
+    learn from: an array of shape (n, classes), NaN for rows that every tree knows.
+    """
     # Many small steps: threads within a step would mostly wait for one another.
     with one_blas_thread():
         grown = GROWERS[kind](table, y, growth)
@@ -66,7 +74,9 @@ def growth_cost(
     return forest_cost(n_rows, n_trees)
 
 
-def _grow_forest(kind: str, table: Array, y: Codes, growth: Growth) -> FlatForest:
+def _grow_forest(
+    kind: str, table: Array, y: Codes, growth: Growth
+) -> tuple[FlatForest, Array | None]:
     from sklearn import ensemble
 
     forest = getattr(ensemble, kind)(
@@ -76,14 +86,32 @@ def _grow_forest(kind: str, table: Array, y: Codes, growth: Growth) -> FlatFores
         random_state=growth.seed,
     )
     ranked, values = rank_columns(table)
-    return _restored(flatten_forest(forest.fit(ranked, y, growth.weights)), values)
+    forest.fit(ranked, y, growth.weights)
+    votes = _out_of_bag(forest, ranked, growth.groups) if growth.bagged else None
+    return _restored(flatten_forest(forest), values), votes
 
 
-def _grow_boosting(table: Array, y: Codes, growth: Growth) -> FlatForest:
+def _out_of_bag(forest: Any, table: Array, groups: Codes | None) -> Array:
+    """Mean of what the trees say of the rows whose objects they did not learn from."""
+    votes, n_trees = np.zeros((len(table), forest.n_classes_)), np.zeros(len(table))
+    group, X = np.arange(len(table)) if groups is None else groups, table.astype(np.float32)
+    for tree, bag in zip(forest.estimators_, forest.estimators_samples_, strict=True):
+        is_known = np.zeros(group.max() + 1, bool)
+        is_known[group[bag]] = True
+        rows = np.flatnonzero(~is_known[group])
+        if len(rows):
+            votes[rows] += tree.predict_proba(X[rows], check_input=False)
+            n_trees[rows] += 1
+    some, mean = n_trees > 0, np.full_like(votes, np.nan)
+    mean[some] = votes[some] / n_trees[some, None]
+    return mean
+
+
+def _grow_boosting(table: Array, y: Codes, growth: Growth) -> tuple[FlatForest, None]:
     n_columns = max(int(COLUMNS * table.shape[1]), LEAST_COLUMNS)
     steps = Steps(growth.n_rounds, RATE, LEAVES, LEAST_IN_LEAF, RIDGE, n_columns)
     weights = row_weights(y, growth.class_weight, RARENESS, growth.weights)
-    return boost(table, y, weights, steps, growth.seed)
+    return boost(table, y, weights, steps, growth.seed), None
 
 
 def row_weights(
@@ -108,7 +136,7 @@ def row_weights(
     return np.asarray(weights / weights.mean())
 
 
-GROWERS: dict[str, Callable[[Array, Codes, Growth], FlatForest]] = {
+GROWERS: dict[str, Callable[[Array, Codes, Growth], tuple[FlatForest, Array | None]]] = {
     "forest": partial(_grow_forest, "RandomForestClassifier"),
     "extra": partial(_grow_forest, "ExtraTreesClassifier"),
     "boosting": _grow_boosting,

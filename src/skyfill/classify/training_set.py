@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skyfill.catalog import Role, Table, judge
+from skyfill.catalog.class_labels import class_texts, is_gap, look_alike
 from skyfill.catalog.roles import LEAKS
+from skyfill.catalog.schema import sentinel_line
 from skyfill.catalog.table import nearest
 from skyfill.errors import CatalogError, DataError, shortened
 
@@ -46,7 +48,7 @@ def read_labels(y: Any) -> Labels:
     from sklearn.utils.multiclass import check_classification_targets
 
     given = _stripped(np.asarray(y.to_pylist() if hasattr(y, "to_pylist") else unmasked_labels(y)))
-    known = ~np.array([_is_gap(value) for value in given.tolist()], bool)
+    known = ~np.array([is_gap(value) for value in given.tolist()], bool)
     values = given[known]
     if not len(values):
         raise DataError("no row has a class label; give labels of at least two classes")
@@ -90,18 +92,6 @@ def class_weights(wish: Any, labels: Labels) -> dict[int, float] | None:
     return dict(enumerate((len(labels.codes) / (len(counts) * counts)).tolist()))
 
 
-def label_texts(values: Iterable[Any]) -> NDArray[Any]:
-    """Return the labels of a table as text, for any type of column; None where there is none.
-
-    Examples
-    --------
-    >>> label_texts(["RRL ", None, 3]).tolist()
-    ['RRL', None, '3']
-    """
-    texts = [None if _is_gap(value) else str(value).strip() for value in values]
-    return np.array(texts, dtype=object)
-
-
 def unmasked_labels(y: Any) -> Any:
     """Put None where an array of labels is masked; return anything else as it is.
 
@@ -134,11 +124,78 @@ def merged(texts: Iterable[str | None], names: Mapping[str, str]) -> list[str | 
     return [None if text is None else names.get(text, text) for text in known]
 
 
-def check_classes(counts: Mapping[str, int], n_all: int, label: str) -> None:
-    """Refuse a column that names objects rather than classes, or only one class.
+class ClassCounts(NamedTuple):
+    """Objects of each class of a column, and the rows whose label is a word that means no class.
 
-    `counts` are those of the classes to be learned, `n_all` the number of all in the column.
+    Parameters
+    ----------
+    label : str
+        Name of the column.
+    classes, words : mapping of str to int
+    without : int
+        Rows without a class, those of `words` among them.
     """
+
+    label: str
+    classes: Counter[str]
+    words: Counter[str]
+    without: int = 0
+
+    @classmethod
+    def of(cls, table: Table, label: str, unlabelled: Collection[str]) -> ClassCounts:
+        """Count the rows of a table.
+
+        Examples
+        --------
+        >>> from skyfill.catalog import Schema
+        >>> table = Table.from_columns({"kind": ["RRL", "?", "unid ", "unid", None, "RRL"]})
+        >>> ClassCounts.of(table, "kind", Schema().unlabelled("kind")).words
+        Counter({'unid': 2, '?': 1})
+        """
+        found, texts = (class_texts(table, label, words) for words in (unlabelled, ()))
+        kept, lost = Counter(found.tolist()), Counter(texts[found == None].tolist())  # noqa: E711
+        without = kept.pop(None, 0)
+        lost.pop(None, 0)
+        return cls(label, kept, lost, without)
+
+    def __add__(self, other: Any) -> ClassCounts:
+        """Add the rows of another part of the table."""
+        classes, words = self.classes + other.classes, self.words + other.words
+        return ClassCounts(self.label, classes, words, self.without + other.without)
+
+    def assumed(self) -> str:
+        """Say which words count as no label, in one line; empty where there are none."""
+        if not self.words:
+            return ""
+        listed = shortened([f"{word} ({n} rows)" for word, n in self.words.most_common()], 130)
+        how = f"--declare '{sentinel_line(self.label, [])}' keeps them as classes"
+        return f"labels that count as unlabelled: {listed} ({how})"
+
+    def rare(self, least: int) -> dict[str, int]:
+        """Name the classes of fewer objects than needed."""
+        return {name: n for name, n in sorted(self.classes.items()) if n < least}
+
+    def doubts(self, least: int) -> list[str]:
+        """Say what may be wrong with the classes, each kind in one line."""
+        lines, how = [], "--merge CLASS,...=NAME"
+        if rare := self.rare(least):
+            listed = shortened([f"{name} ({n})" for name, n in rare.items()], 130)
+            what = f"classes with fewer than {least} objects count as unlabelled"
+            lines.append(f"{what}: {listed}; merge them with {how}")
+        if groups := look_alike(self.classes):
+            listed = shortened([" and ".join(map(repr, group)) for group in groups], 130)
+            what = "classes that differ only in blanks, case or a colon at the end"
+            lines.append(f"{what}: {listed}; {how} takes them for one")
+        return lines
+
+    def check(self, least: int) -> None:
+        """Refuse a column that names objects rather than classes, or only one class."""
+        rare = self.rare(least)
+        kept = {name: n for name, n in self.classes.items() if name not in rare}
+        _check_classes(kept, len(self.classes), self.label)
+
+
+def _check_classes(counts: Mapping[str, int], n_all: int, label: str) -> None:
     if len(counts) > MOST_CLASSES or (not counts and n_all > 1):
         raise DataError(
             f"column {label!r} has {n_all} different values, {MOST_CLASSES} classes of two objects "
@@ -158,10 +215,6 @@ def _stripped(y: NDArray[Any]) -> NDArray[Any]:
         return y
     texts = [value.strip() if isinstance(value, str) else value for value in y]
     return np.array(texts, dtype=object)
-
-
-def _is_gap(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
 def _of_one_type(values: NDArray[Any]) -> NDArray[Any]:

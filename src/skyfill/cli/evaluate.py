@@ -13,7 +13,13 @@ import numpy as np
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_repeats, check_training, mention_rules
-from skyfill.cli.evaluate_classes import class_tables, compare_levels, survey_tables
+from skyfill.cli.evaluate_classes import (
+    class_tables,
+    compare_levels,
+    result_columns_of,
+    score_results,
+    survey_tables,
+)
 from skyfill.cli.expected_cost import CLASSIFYING as CLASS_COSTS
 from skyfill.cli.expected_cost import FILLING as FILL_COSTS
 from skyfill.cli.expected_cost import expect_methods
@@ -34,6 +40,8 @@ if TYPE_CHECKING:
 
 FILLING = "mean,mixture,knn,missforest,paper,skyfill"
 CLASSIFYING = "mixture,paper,nan-forest,nan-boosting,skyfill"
+# Options that ask for a comparison of methods, also of a table that was classified.
+COMPARING = ("methods", "columns", "without", "field", "tree", "figure")
 SCORES = ("nrmse", "crps", "coverage_50", "coverage_90")
 
 
@@ -57,7 +65,11 @@ class Folds(click.IntRange):
     ),
 )
 @click.argument("catalog", type=click.Path(path_type=Path))
-@click.option("--label", metavar="COLUMN", help="Compare classifiers of this column instead.")
+@click.option(
+    "--label",
+    metavar="COLUMN",
+    help="Compare classifiers of this column instead; or score what classify wrote against it.",
+)
 @click.option(
     "--folds",
     type=Folds(min=2),
@@ -116,15 +128,23 @@ def command(**options: Any) -> None:
 
     Classifying: every object is classified by a model trained on the other folds; everything,
     including how to fill gaps, is learned inside the fold. Intervals are paired, over objects.
+
+    What skyfill classify wrote, with a column of true classes for --label, is scored as it is,
+    without the objects that taught the model; --methods or --columns compares methods there too.
     """
     from skyfill.catalog import read_table
     from skyfill.model import before_filling
 
     rules = shared.rules_of(options)
-    table = before_filling(read_table(options["catalog"], schema=rules))
+    table = read_table(options["catalog"], schema=rules)
     mention_rules(rules, table.names)
     if not len(table):
         raise CatalogError(f"{options['catalog']}: has no rows, so there is nothing to compare")
+    is_plain = options["label"] and not any(options[name] for name in COMPARING)
+    if is_plain and (columns := result_columns_of(table)):
+        score_results(table, columns, options)
+        return
+    table = before_filling(table)
     if options["label"]:
         table = with_labels(table, options)
     names, judged = choose_features(table, options, "columns")

@@ -76,7 +76,7 @@ class Expectation:
 def _classes(table: Table, given: Mapping[str, Any]) -> NDArray[Any]:
     """Read the classes of checked objects; None where there is none."""
     from skyfill.catalog import Role, with_guessed_roles
-    from skyfill.classify.training_set import label_texts
+    from skyfill.catalog.class_labels import class_texts
     from skyfill.model.results import result_columns
 
     known = with_guessed_roles(table).names_with(Role.LABEL)
@@ -85,7 +85,7 @@ def _classes(table: Table, given: Mapping[str, Any]) -> NDArray[Any]:
     if len(found) != 1:
         what = f"several ({', '.join(found)})" if found else "no column of classes"
         raise CatalogError(f"{given['checked']}: has {what}; name one with --label COLUMN")
-    return label_texts(table.column(found[0]).to_pylist())
+    return class_texts(table, found[0])
 
 
 def doubt_about(found: Table, given: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,6 +1,5 @@
 """`skyfill inspect`: the columns of a table, and values that may be sentinels."""
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,15 +8,16 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import mention_rules
-from skyfill.cli.class_counts import class_table, count_classes
+from skyfill.cli.class_counts import class_facts, class_table, count_classes
 from skyfill.cli.model_lines import show_model
 from skyfill.cli.terminal import echo, note, stages, warn, write_json
-from skyfill.cli.training_columns import judged, mention_columns
+from skyfill.cli.training_columns import LEAST, judged, mention_classes, mention_columns
 from skyfill.errors import DataError
 
 if TYPE_CHECKING:
     from skyfill.catalog.column_report import ColumnReport
     from skyfill.catalog.inspection import Inspection
+    from skyfill.classify.training_set import ClassCounts
 
 MODEL = ".skyfill"
 
@@ -73,16 +73,16 @@ def command(
     rules += Schema.from_options(**facts, text=shared.words_of(given["text"]))
     rules += shared.layout_of(given)
     with stages(f"reading {file}"):
-        found = inspect_file(file, rules, partial(judged, label=label))
-        classes = count_classes(file, label, rules) if label else {}
+        found = inspect_file(file, rules, partial(judged, label=label, rules=rules))
+        classes = count_classes(file, label, rules) if label else None
     mention_rules(rules, [column.name for column in found.columns])
     if not as_json:
         _show(found)
-        if label:
-            echo("\n" + class_table(label, classes))
-    _mention_training(found, label, classes)
+        if classes:
+            echo("\n" + class_table(classes))
+    _mention_training(found, classes)
     if as_json:
-        write_json(found.to_dict() | classes)
+        write_json(found.to_dict() | (class_facts(classes) if classes else {}))
     if given["figure"]:
         from skyfill.report.faint_edge_figure import draw_faint_edges
 
@@ -94,17 +94,14 @@ def command(
     )
 
 
-def _mention_training(found: "Inspection", label: str | None, classes: Mapping[str, Any]) -> None:
+def _mention_training(found: "Inspection", classes: "ClassCounts | None") -> None:
     """Say what train would learn from, or why it would not."""
-    from skyfill.classify.training_set import check_classes
-
     verdicts = {column.name: column.verdict for column in found.columns}
     names = [name for name, verdict in verdicts.items() if verdict.is_feature]
-    mention_columns(verdicts, names, label)
+    mention_columns(verdicts, names, classes.label if classes else None)
     try:
-        if label is not None:
-            counts = classes["classes"]
-            check_classes({name: n for name, n in counts.items() if n > 1}, len(counts), label)
+        if classes:
+            mention_classes(classes, LEAST)
     except DataError as error:
         warn(f"train would refuse this label: {error}")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from skyfill.cli.checks import fact_words
+from skyfill.cli.quality_lines import quality_lines
 from skyfill.cli.terminal import beyond_line, cells_line, echo, logarithms_line, write_json
 from skyfill.errors import ModelError
 from skyfill.model_archive import read_description
@@ -57,6 +58,8 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield from _feature_lines(facts["features"])
     yield from _limit_lines(facts["features"])
     yield from _class_lines(facts["classes"])
+    if quality := list(quality_lines(facts.get("quality", {}))):
+        yield from ("\nquality", *(f"  {line}" for line in quality))
     yield from _arc_lines(facts)
     if facts["declared"]:
         yield "\ndeclared in training"

@@ -28,7 +28,11 @@ from skyfill.cli.terminal import note, warn, write_json
     help="Output of skyfill evaluate --json; may be repeated, for filling and for classes.",
 )
 @shared.surveys("--survey", "A survey, drawn in one color.  [default: guessed]")
-@click.option("--title", help="Heading of the page.  [default: the name of the model]")
+@click.option(
+    "--title",
+    help="Heading of the page.  [default: the column of the classes and the file that MODEL was "
+    "learned from]",
+)
 @shared.count(
     "--max-objects",
     10_000,
@@ -94,12 +98,22 @@ def command(context: click.Context, /, **options: Any) -> None:
         results,
         read_evaluations(options["evaluations"]),
         name_groups(model.names, options["survey"]) if options["survey"] else None,
-        options["title"] or options["model"].stem,
+        options["title"] or _title(model, options["model"]),
         json.loads(made.to_json()),
     )
     write_page(report, options["output"])
     _write_figures(report, options)
     _report(report, options)
+
+
+def _title(model: Any, path: Path) -> str:
+    """Name the column of the classes, and the file that a model was learned from."""
+    label, inputs = model.quality.get("classes", {}).get("label"), model.provenance.get("inputs")
+    try:
+        name = Path(inputs[0]["file"]).name
+    except (LookupError, TypeError):
+        name = path.stem
+    return f"{label} of {name}" if label else name
 
 
 def _mention_position(table: Any) -> None:

@@ -14,6 +14,7 @@ from skyfill.cli.checks import check_training, mention_rules
 from skyfill.cli.effort import settle_effort, takes_effort
 from skyfill.cli.expected_cost import LARGE_STEPS, expect_train
 from skyfill.cli.field_shares import field_files, takes_field
+from skyfill.cli.quality_lines import quality_lines
 from skyfill.cli.terminal import (
     beyond_line,
     cells_line,
@@ -67,7 +68,10 @@ SAMPLED_ROWS, SAMPLED_CELLS = 1 << 13, 1 << 22
 @shared.output("Where to write the model.")
 @shared.feature_option()
 @click.option(
-    "--label", metavar="COLUMN", help="Column of the classes: the model can then classify."
+    "--label",
+    metavar="COLUMN",
+    help="Column of the classes: the model can then classify. Blanks, unid, unknown, ? and the "
+    "like are no class.",
 )
 @takes_classes
 @shared.group()
@@ -141,6 +145,10 @@ def command(context: click.Context, /, **options: Any) -> None:
         note(logarithms_line(facts["logarithmic"]))
     if facts["beyond"]["shares"]:
         note(beyond_line(facts["beyond"]))
+    # What is filled matters less here, and is in --json and in the model.
+    kept = ("classes",) if options["label"] else ("filling",)
+    for line in quality_lines({k: found for k, found in model.quality.items() if k in kept}):
+        note(line)
     note(
         f"{facts['rows']} rows, {len(model.names)} features: {words} -> {options['output']} "
         f"(model {model.identifier})"
@@ -211,6 +219,7 @@ def learn(context: click.Context, options: dict[str, Any]) -> Trained:
         "beyond": describe_beyond(model),
         "logarithmic": describe_logarithms(model),
         "refined": list(dict.fromkeys(each["name"] for each in describe_refined(model))),
+        "quality": dict(model.quality),
     }
     return Trained(model, facts, words, judged)
 

@@ -93,6 +93,7 @@ def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Lea
         classifier=_classifier(options),
         force=shared.words_of(options["force"]),
         group=options["group"],
+        rules=options["rules"],
     )
     facts, words = _describe(table, fitted, options)
     return _with_tree(model, tree), facts, words
@@ -100,13 +101,13 @@ def grow_classes(source: Source, options: dict[str, Any], found: Refined) -> Lea
 
 def _tree(table: Table, options: Mapping[str, Any]) -> ClassTree | None:
     """Read the groups of classes before the work, and check them."""
+    from skyfill.catalog.class_labels import class_texts
     from skyfill.classify.class_tree import ClassTree
-    from skyfill.classify.training_set import label_texts
 
     if not options["tree"]:
         return None
     tree = ClassTree.read(options["tree"])
-    texts = label_texts(table.column(options["label"]).to_pylist())
+    texts = class_texts(table, options["label"], ())
     try:
         tree.check(sorted({text for text in texts if text is not None}))
     except DataError as error:
@@ -123,9 +124,7 @@ def _with_tree(model: Model, tree: ClassTree | None) -> Model:
 
 def _describe(table: Table, fitted: Any, options: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """Count the classes, and warn of small ones."""
-    labels = table.column(options["label"]).to_pylist()
-    counts = Counter(str(label).strip() for label in labels if label is not None)
-    counts.pop("", None)
+    counts = Counter(text for text in table.column(options["label"]).to_pylist() if text)
     if few := sorted(name for name, count in counts.items() if count < FEW):
         listed = [f"{name} ({counts[name]})" for name in few]
         start = f"classes with fewer than {FEW} objects, whose probabilities are rough: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from skyfill.errors import CatalogError, shortened
 
 if TYPE_CHECKING:
     from skyfill.catalog import Schema, Table, Verdict
+    from skyfill.classify.training_set import ClassCounts
 
 NOTHING = "no column is left to learn from"
 # Letters of a line, and lines, that list columns.
@@ -78,7 +80,7 @@ def choose_features(
     _check_numbers(table, asked)
     for name in asked:
         table = table.with_info(name, role=Role.FEATURE)
-    verdicts = judged(table, label)
+    verdicts = judged(table, label, shared.rules_of(options))
     if asked:
         names = tuple(name for name in asked if table.column(name).null_count < len(table))
         if empty := [name for name in asked if name not in names]:
@@ -97,13 +99,14 @@ def choose_features(
     return names, _described(verdicts)
 
 
-def judged(table: Table, label: str | None) -> dict[str, Verdict]:
+def judged(table: Table, label: str | None, rules: Schema) -> dict[str, Verdict]:
     """Say what each column is, once what a model has written is taken away."""
     from skyfill.catalog import judge
     from skyfill.model import before_filling
     from skyfill.model.results import result_columns
 
-    return judge(before_filling(table), label, results=result_columns(table))
+    words = rules.unlabelled(label) if label else ()
+    return judge(before_filling(table), label, results=result_columns(table), unlabelled=words)
 
 
 def describe_verdict(found: Verdict) -> dict[str, Any]:
@@ -241,26 +244,41 @@ def _check_numbers(table: Table, names: Sequence[str]) -> None:
 
 
 def with_labels(table: Table, options: Mapping[str, Any]) -> Table:
-    """Merge classes and drop rare ones, as --merge and --min-class say."""
-    from collections import Counter
-
+    """Read the classes, merge them and drop rare ones, as --merge and --min-class say."""
     import pyarrow as pa
 
-    from skyfill.classify.training_set import check_classes, label_texts, merged
+    least = options["min_class"] or LEAST
+    table, counts = with_merged(table, options)
+    mention_classes(counts, least)
+    rare, label = counts.rare(least), options["label"]
+    texts = [None if text in rare else text for text in table.column(label).to_pylist()]
+    return table.with_column(label, pa.array(texts, pa.string()))
 
-    label, least = options["label"], options["min_class"] or LEAST
-    texts = merged(label_texts(table.column(label).to_pylist()), _merges(options["merges"]))
-    counts = Counter(text for text in texts if text is not None)
-    rare = {name: count for name, count in counts.items() if count < least}
-    check_classes({name: n for name, n in counts.items() if name not in rare}, len(counts), label)
-    if rare:
-        listed = shortened([f"{name} ({count})" for name, count in sorted(rare.items())], 130)
-        warn(
-            f"classes with fewer than {least} objects count as unlabelled: {listed}; merge them "
-            "with --merge CLASS,...=NAME"
-        )
-        texts = [None if text in rare else text for text in texts]
-    return table.with_column(label, pa.array(list(texts), pa.string()))
+
+def with_merged(table: Table, options: Mapping[str, Any]) -> tuple[Table, ClassCounts]:
+    """Read the classes of a table and merge those of --merge; count them."""
+    import pyarrow as pa
+
+    from skyfill.catalog.class_labels import class_texts
+    from skyfill.classify.training_set import ClassCounts, merged
+
+    label, merges = options["label"], _merges(options["merges"])
+    # A word that is merged is meant as a class.
+    words = shared.rules_of(options).unlabelled(label) - {each.casefold() for each in merges}
+    counts = ClassCounts.of(table, label, words)
+    texts = merged(class_texts(table, label, words), merges)
+    known = Counter(text for text in texts if text is not None)
+    table = table.with_column(label, pa.array(texts, pa.string()))
+    return table, counts._replace(classes=known)
+
+
+def mention_classes(counts: ClassCounts, least: int) -> None:
+    """Say which labels count as none, and what may be wrong with the classes, or refuse them."""
+    if line := counts.assumed():
+        mention(GUESSED, line)
+    counts.check(least)
+    for line in counts.doubts(least):
+        warn(line)
 
 
 def _merges(texts: tuple[str, ...]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Hide and score, compare methods: the paper's tables for any data."""
 
+from skyfill.classify.class_scores import calibration_error, class_scores, confusion, reliability
 from skyfill.evaluate.class_comparison import ClassComparison, OutOfFold
-from skyfill.evaluate.class_scores import calibration_error, class_scores, confusion, reliability
 from skyfill.evaluate.classification import cross_validate, without_surveys
 from skyfill.evaluate.field_scores import FieldScores, score_in_field
 from skyfill.evaluate.fill_comparison import Comparison, Score

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.errors import DataError
-from skyfill.evaluate import score_tables
-from skyfill.evaluate.class_scores import (
+from skyfill.classify.class_scores import (
     SCALARS,
     Array,
     ClassScores,
@@ -24,6 +22,8 @@ from skyfill.evaluate.class_scores import (
     reliability,
     scalar_scores,
 )
+from skyfill.errors import DataError
+from skyfill.evaluate import score_tables
 from skyfill.evaluate.score_tables import Difference, Mean
 
 # Bootstrap samples of the objects behind standard errors and intervals.

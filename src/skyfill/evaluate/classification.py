@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.classify.training_set import Labels, deal_folds, label_texts, read_labels
+from skyfill.catalog.class_labels import label_texts
+from skyfill.classify.class_scores import Array
+from skyfill.classify.training_set import Labels, deal_folds, read_labels
 from skyfill.errors import DataError
 from skyfill.evaluate.class_comparison import ClassComparison, OutOfFold
-from skyfill.evaluate.class_scores import Array
 from skyfill.evaluate.methods import Factory, Progress, check_comparison, counted, seeded
 from skyfill.impute import as_numbers
 

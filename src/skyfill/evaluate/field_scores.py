@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skyfill.catalog.class_labels import label_texts
+from skyfill.classify.class_scores import Array
 from skyfill.classify.held_out import keep_held_out
 from skyfill.classify.known_gaps import learn_gaps
 from skyfill.classify.likeness import learn_looks
@@ -18,10 +20,9 @@ from skyfill.classify.prior import (
     rows_behind,
     shift_prior,
 )
-from skyfill.classify.training_set import label_texts, read_labels
+from skyfill.classify.training_set import read_labels
 from skyfill.errors import DataError
 from skyfill.evaluate.class_comparison import ClassComparison
-from skyfill.evaluate.class_scores import Array
 from skyfill.evaluate.classification import Objects
 from skyfill.evaluate.methods import Factory
 

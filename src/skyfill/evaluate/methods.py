@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skyfill.catalog.class_labels import label_texts
 from skyfill.classify import CatalogClassifier
-from skyfill.classify.training_set import label_texts, read_labels
+from skyfill.classify.training_set import read_labels
 from skyfill.errors import DataError
 from skyfill.impute import (
     ForestImputer,

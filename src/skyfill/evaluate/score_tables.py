@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from skyfill.evaluate.class_scores import (
+from skyfill.classify.class_scores import (
     HIGH_IS_GOOD,
     Array,
     ClassScores,

@@ -21,6 +21,7 @@ from skyfill.impute._inputs import (
     with_known,
 )
 from skyfill.impute.base import DistributionImputer, as_generator
+from skyfill.impute.fill_quality import FillQuality
 from skyfill.impute.refined_network import RefinedNetwork, refined
 from skyfill.impute.refinement import Refinement
 from skyfill.impute.refining import check_refine, learn_refinement
@@ -72,6 +73,8 @@ class NetworkImputer(DistributionImputer):
         Components, shrinkage, arcs and kind of gaps that were chosen.
     refinement_ : Refinement or None
         The forests; None where there are none.
+    fill_quality_ : FillQuality or None
+        Errors of the cells that were hidden for the forests; None where there were none.
     n_iter_ : int
         Steps of EM of the longest fit.
     converged_ : bool
@@ -176,9 +179,9 @@ class NetworkImputer(DistributionImputer):
         self.n_iter_, self.converged_ = learned.n_iter, learned.converged
         if not learned.converged:
             warnings.warn(self._complaint, ConvergenceWarning, stacklevel=3)
-        self.refinement_: Refinement | None = learn_refinement(
-            learned.network, learned.plan, cells, rng, refine=refine
-        )
+        found = learn_refinement(learned.network, learned.plan, cells, rng, refine=refine)
+        self.refinement_: Refinement | None = found.refinement
+        self.fill_quality_: FillQuality | None = found.quality
 
     @property
     def _filler(self) -> MixtureNetwork | RefinedNetwork:

@@ -116,15 +116,18 @@ class Held(NamedTuple):
         for part in np.unique(self.part):
             yield self.part == part, self.part != part
 
-    def choose(self) -> Choice:
-        """Weight and doubt of the least squared error; scale of the best standard deviations."""
+    def choose(self) -> tuple[Choice, Array]:
+        """Weight and doubt of the least squared error; scale of the best standard deviations.
+
+        Also the error of each cell, moved as the cells of the other parts would choose.
+        """
         left = np.empty_like(self.truth)
         for mine, others in self.parts():
             left[mine] = self._left(self._closest(others))[mine]
         pull = self._closest(np.ones(len(left), bool))
         tries = ((*pull[:2], scale) for scale in SCALES)
         best = min(tries, key=lambda pull: self._surprise(self._left(pull), pull))
-        return judge(best, self._left(NONE) ** 2, left**2)
+        return judge(best, self._left(NONE) ** 2, left**2), left
 
     def _closest(self, among: Mask) -> Numbers:
         """Weight and doubt of the least squared error of some cells."""
@@ -167,8 +170,11 @@ class HeldShapes(NamedTuple):
     quantiles: Array  # (levels, n)
     at: Array  # (levels,)
 
-    def choose(self) -> Choice:
-        """Weight, doubt and scale of the lowest score (CRPS)."""
+    def choose(self) -> tuple[Choice, list[tuple[Mask, Mask, Numbers]]]:
+        """Weight, doubt and scale of the lowest score (CRPS).
+
+        Also the cells of each part, all others, and what these would choose.
+        """
         scores = cache(self.crps)
         first = [(weight, doubt, 1.0) for weight in WEIGHTS for doubt in self.held.doubts()]
 
@@ -180,9 +186,10 @@ class HeldShapes(NamedTuple):
             return min(((*pull[:2], scale) for scale in SCALES), key=mean)
 
         after = np.empty_like(self.truth)
-        for mine, others in self.held.parts():
-            after[mine] = scores(best(others))[mine]
-        return judge(best(np.ones(len(after), bool)), scores(NONE), after)
+        parts = [(mine, others, best(others)) for mine, others in self.held.parts()]
+        for mine, _, pull in parts:
+            after[mine] = scores(pull)[mine]
+        return judge(best(np.ones(len(after), bool)), scores(NONE), after), parts
 
     def moved(self, pull: Numbers) -> Array:
         """Quantiles of the moved posteriors."""
@@ -202,9 +209,23 @@ class HeldShapes(NamedTuple):
         All levels between two quantiles are as probable, as are those of an atom. Where nothing is
         moved, levels stay.
         """
-        if pull == NONE:
-            return STEPS
+        return STEPS if pull == NONE else blend(self._places(pull, rng), STEPS)
+
+    def inside(self, parts: list[tuple[Mask, Mask, Numbers]], rng: Generator) -> Mask:
+        """Whether the truth lies in a 90 % interval that the cells of the other parts made.
+
+        `parts` are those of `choose`.
+        """
+        found = np.empty(len(self.truth), bool)
+        for mine, others, pull in parts:
+            place = self._places(pull, rng)
+            levels = STEPS if pull == NONE else blend(place[others], STEPS)
+            low, high = np.interp([0.05, 0.95], STEPS, levels)
+            found[mine] = (place[mine] >= low) & (place[mine] <= high)
+        return found
+
+    def _places(self, pull: Numbers, rng: Generator) -> Array:
+        """Levels of the truth in the moved posteriors, drawn where several are possible."""
         moved = self.moved(pull)
         low, high = (moved < self.truth).sum(axis=0), (moved <= self.truth).sum(axis=0)
-        place = low + rng.random(len(low)) * (high - low + 1)
-        return blend(place / (len(self.at) + 1), STEPS)
+        return np.asarray(low + rng.random(len(low)) * (high - low + 1)) / (len(self.at) + 1)

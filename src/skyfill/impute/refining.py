@@ -12,6 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from skyfill.impute.fill_quality import FillQuality, HeldResult, measure_filling, root_mean_square
 from skyfill.impute.hidden_views import (
     FITS,
     FOLDS,
@@ -71,10 +72,20 @@ def refinement_cost(n_rows: int, n_features: int, n_components: int) -> float:
     return fits + n_features * forest_cost(min(n, MOST_CELLS // n_features), TREES)
 
 
+class Refining(NamedTuple):
+    """Forests of the columns that gain from them, and how well hidden cells were filled.
+
+    `refinement` is None where no column gains, `quality` where no cells were hidden.
+    """
+
+    refinement: Refinement | None = None
+    quality: FillQuality | None = None
+
+
 def learn_refinement(
     network: MixtureNetwork, plan: Plan, cells: Cells, rng: Generator, *, refine: str | None
-) -> Refinement | None:
-    """Learn forests of the columns that gain from them; None where no column does.
+) -> Refining:
+    """Learn forests of the columns that gain from them.
 
     Parameters
     ----------
@@ -90,7 +101,7 @@ def learn_refinement(
         Follow the forests where held-out cells gain clearly, wherever they gain, or nowhere.
     """
     if check_refine(refine) is None or len(cells) < LEAST_ROWS or len(network) < 2:
-        return None
+        return Refining()
     rule = RULES[str(refine)]
     cells = cells.take(rng.permutation(len(cells))[:MOST_ROWS])
     with one_blas_thread():
@@ -112,7 +123,10 @@ def learn_refinement(
 
         found = map_threads(work, list(range(len(kinds))))
     kept = _followed([column for column in found if column is not None], rule)
-    return _collect(kept, network, find_distances(network, cells)) if kept else None
+    quality = measure_filling(cells, kinds, views, [column.held for column in kept])
+    if not kept:
+        return Refining(None, quality)
+    return Refining(_collect(kept, network, find_distances(network, cells)), quality)
 
 
 class Column(NamedTuple):
@@ -127,6 +141,7 @@ class Column(NamedTuple):
     trees: RegressionTrees
     reach: Array
     chance: float
+    held: HeldResult
 
 
 def find_reach(held: Array, gaps: Array) -> Array:
@@ -175,7 +190,10 @@ def _followed(columns: list[Column], rule: Rule) -> list[Column]:
         mean, shape = (is_believed and c.gain > rule.gain for c in (column.mean, column.shape))
         less = column if mean else column._replace(mean=NO_CHOICE)
         less = less if shape else less._replace(shape=NO_CHOICE, levels=STEPS)
-        kept += [less] if mean or shape else []
+        held = less.held
+        held = held if mean else held._replace(error=None)
+        held = held if shape else held._replace(inside=None)
+        kept += [less._replace(held=held)] if mean or shape else []
     return kept
 
 
@@ -185,7 +203,7 @@ def _refine_column(
     """Grow the forest of a column; None if its cells are all alike."""
     true, mean = views.truth, views.mean
     center = float(np.median(true))
-    unit = _size(true - center)
+    unit = root_mean_square(true - center)
     if not 0 < unit < np.inf:
         return None
     spread = views.sd / unit
@@ -200,16 +218,12 @@ def _refine_column(
     mine = views.quantiles[:, ok]
     quantiles = np.stack([margin.to_normal(each) for each in mine])
     shapes = HeldShapes(held, margin, unit, true[ok], says - before, quantiles, LEVELS)
-    choice = shapes.choose()
+    choice, parts = shapes.choose()
     levels = shapes.levels(choice.pull, rng)
     chance = chance_of(margin.to_normal(true[ok]), before, says)
-    return Column(kind, center, unit, held.choose(), choice, levels, trees, reach, chance)
-
-
-def _size(values: Array) -> float:
-    """Root mean square, also of values whose squares would overflow."""
-    most = float(np.abs(values).max())
-    return most * float(np.sqrt(np.mean((values / most) ** 2))) if 0 < most < np.inf else 0.0
+    nearest, left = held.choose()
+    result = HeldResult(kind, ok, unit * left, shapes.inside(parts, rng))
+    return Column(kind, center, unit, nearest, choice, levels, trees, reach, chance, result)
 
 
 def _grow(

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skyfill.catalog import Table
+from skyfill.catalog import Schema, Table
+from skyfill.catalog.class_labels import class_texts
 from skyfill.classify.repeats import find_groups
-from skyfill.classify.training_set import check_features, label_texts
+from skyfill.classify.training_set import check_features
 from skyfill.model.cells import cells_of, find_fluxes
 from skyfill.model.declared import cleaned
 from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Model
+from skyfill.model.quality import filling_quality, quality_of_classes
 from skyfill.model.recognition import known_rows
 from skyfill.model.training import knowing, untrained
 from skyfill.network import Cells
@@ -44,7 +46,7 @@ def train_classifier(
         The features. Identifiers, positions, labels and reasons are refused, and whatever else may
         give the class away; see `check_features`.
     label : str
-        Column of the classes.
+        Column of the classes. Words that mean no class (`Schema.unlabelled`) are no labels.
     classifier : CatalogClassifier, optional
         What to fit; the default one otherwise.
     provenance : mapping, optional
@@ -84,7 +86,8 @@ def train_classifier(
     check_features(table, names, force, label)
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
     bare = replace(untrained(table, names, **how), provenance=provenance or {})
-    return _with_classes(bare, table, label, fitted, group=group, field=field)
+    more: dict[str, Any] = {"group": group, "field": field, "rules": how.get("rules")}
+    return _with_classes(bare, table, label, fitted, **more)
 
 
 def add_classes(
@@ -96,6 +99,7 @@ def add_classes(
     classifier: Any = None,
     force: Sequence[str] = (),
     group: str | None = None,
+    rules: Schema | None = None,
 ) -> tuple[Model, Any]:
     """Let a model classify whose network was learned from more rows than fit into memory.
 
@@ -109,7 +113,7 @@ def add_classes(
         Column of the classes.
     plan : Plan
         What the network was fitted with.
-    classifier, force, group
+    classifier, force, group, rules
         As in `train_classifier`; the imputer of the classifier is not used.
 
     Returns
@@ -125,7 +129,7 @@ def add_classes(
     check_features(table, model.names, force, label)
     fitted = CatalogClassifier() if classifier is None else clone(classifier)
     fitted.set_params(imputer=KnownNetwork(model.network, plan))
-    return _with_classes(model, table, label, fitted, group=group)
+    return _with_classes(model, table, label, fitted, group=group, rules=rules)
 
 
 def _with_classes(
@@ -136,9 +140,11 @@ def _with_classes(
     *,
     group: str | None = None,
     field: Table | None = None,
+    rules: Schema | None = None,
 ) -> tuple[Model, Any]:
     """Fit a classifier to what the cells of a table say to a model."""
-    table, texts = cleaned(bare, table), label_texts(table.column(label).to_pylist())
+    texts = class_texts(table, label, (rules or Schema()).unlabelled(label))
+    table = cleaned(bare, table)
     cells, groups = cells_of(bare, table)[0], find_groups(table, bare.names, group)
     more: dict[str, Any] = {"groups": groups.codes} if groups.n_repeated else {}
     more["fluxes"] = find_fluxes(bare.features)
@@ -150,9 +156,13 @@ def _with_classes(
         _fit_with_field(fitted, cells, texts, cells_of(knowing(bare, field), field)[0], more)
     scorer = fitted.scorer_
     model = replace(bare, network=scorer.network, scorer=scorer, trained_on=hashes)
+    quality = {**bare.quality, "classes": quality_of_classes(fitted, texts, label)}
+    imputer = fitted.imputer_
+    if (found := getattr(imputer, "fill_quality_", None)) is not None:
+        quality["filling"] = filling_quality(bare.names, cells, found, refine=imputer.refine)
     # A network that was known already keeps its own.
-    refinement = getattr(fitted.imputer_, "refinement_", bare.refinement)
-    return replace(model, refinement=refinement), fitted
+    refinement = getattr(imputer, "refinement_", bare.refinement)
+    return replace(model, refinement=refinement, quality=quality), fitted
 
 
 def _fit_with_field(

@@ -23,6 +23,7 @@ def describe_model(model: Model) -> dict[str, Any]:
         **describe(model),
         "declared": model.declared.to_dict(),
         "found": {name: list(values) for name, values in model.found.items()},
+        "quality": dict(model.quality),
         "provenance": dict(model.provenance),
     }
 

@@ -17,7 +17,7 @@ from skyfill.classify.scorer import Scorer
 from skyfill.errors import CatalogError
 from skyfill.impute.refined_network import RefinedNetwork, refined
 from skyfill.impute.refinement import Refinement
-from skyfill.model_archive import BEYOND, identify
+from skyfill.model_archive import BEYOND, QUALITY, identify
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.margin import BY_SEGMENTS, Constant, Identity, Logarithm, Margin
 
@@ -123,6 +123,8 @@ class Model:
         Forests that correct what the mixtures say of gaps.
     found : mapping
         Values of features and of their errors that were found to mean gaps (`find_sentinels`).
+    quality : mapping
+        How good it is, as its training showed; see `skyfill.model.quality`.
     """
 
     features: tuple[Feature, ...]
@@ -134,6 +136,7 @@ class Model:
     trained_on: NDArray[np.uint64] | None = None
     refinement: Refinement | None = None
     found: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    quality: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -200,6 +203,8 @@ def facts_of(model: Model) -> dict[str, Any]:
         facts["declared"] = model.declared.to_dict()
     if model.found:
         facts["found"] = {name: list(values) for name, values in model.found.items()}
+    if model.quality:
+        facts[QUALITY] = dict(model.quality)
     if network.strength is not None:
         facts["strength"] = network.strength.tolist()
     if network.support is not None and network.support.beyond is not None:

@@ -34,7 +34,8 @@ from skyfill.model.pipeline import (
     Feature,
     Model,
 )
-from skyfill.model_archive import BEYOND
+from skyfill.model.quality import check_quality
+from skyfill.model_archive import BEYOND, QUALITY
 from skyfill.network import MixtureNetwork
 from skyfill.network.mixture.checks import MAX_SCORE, check_mixture
 from skyfill.network.mixture.margin import BY_CELLS, BY_SEGMENTS, BY_TABLE, Constant, Margin
@@ -88,7 +89,8 @@ def rebuild(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Mod
     declared = Schema.from_dict(facts.get("declared", {}))
     hashes = _hashes(arrays.get(TRAINED_ON))
     corrected, found = _refinement(arrays, len(names), calibration), _found(facts.get("found", {}))
-    more = (scorer, detections, declared, hashes, corrected, found)
+    quality = check_quality(facts.get(QUALITY, {}))
+    more = (scorer, detections, declared, hashes, corrected, found, quality)
     return Model(features, network, facts["provenance"], *more)
 
 

@@ -17,6 +17,7 @@ from skyfill.model.cells import cells_of, find_fluxes, learn_detections
 from skyfill.model.declared import declared_for, find_sentinels, without_sentinels
 from skyfill.model.measured import before_filling
 from skyfill.model.pipeline import Feature, Model
+from skyfill.model.quality import filling_quality
 from skyfill.model.rebuilding import LEAST_WIDTH, MAX_VALUE
 from skyfill.network import MixtureNetwork, learn_mixture
 from skyfill.network.mixture.few_values import warn_if_small
@@ -92,7 +93,8 @@ def train(  # noqa: PLR0913 - what is learned, and how
     learned = learn(cells, names, **options)
     rng, what = np.random.default_rng(options.get("rng", 0)), (learned.network, learned.plan, cells)
     found = learn_refinement(*what, rng, refine=refine)
-    bare = replace(bare, provenance=provenance or {}, refinement=found)
+    quality = {"filling": filling_quality(names, cells, found.quality, refine=refine)}
+    bare = replace(bare, provenance=provenance or {}, refinement=found.refinement, quality=quality)
     return replace(bare, network=learned.network), learned
 
 

@@ -23,6 +23,7 @@ from skyfill.model.description import describe_logarithms
 from skyfill.model.results import record_of
 from skyfill.network import MixtureNetwork
 from skyfill.network.summary import Summary, pooled_cov, summarize_network
+from skyfill.report.evaluations import CLASSES
 from skyfill.report.gaps import REASONS
 from skyfill.report.importance import importance_for_classes, importance_for_features
 from skyfill.report.network_drawing import (
@@ -118,9 +119,21 @@ def export_report(report: Report) -> dict[str, Any]:
         "objects": export_objects(results, model) if results else None,
         "importance": _importance(report),
         "imputation": report.evaluations.get("imputation"),
-        "classification": report.evaluations.get("classification"),
+        "filling": report.model.quality.get("filling", {}),
+        "classification": _classes(report),
+        "unclassified": report.model.quality.get("classes", {}).get("not_measured"),
         "provenance": _provenance(report),
     }
+
+
+def _classes(report: Report) -> dict[str, Any] | None:
+    """Give the evaluation of the classes, else what training found out about them."""
+    given: dict[str, Any] | None = report.evaluations.get("classification")
+    own = report.model.quality.get("classes", {})
+    if given is not None or "methods" not in own:
+        return given
+    kept = ("apart", "unmeasured", *sorted(CLASSES))
+    return {key: own[key] for key in kept} | {"surveys": []}
 
 
 def _summary(report: Report) -> str:

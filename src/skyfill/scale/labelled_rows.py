@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from skyfill.catalog import Schema, Table
+from skyfill.catalog.class_labels import class_texts
 from skyfill.errors import CatalogError
 from skyfill.scale.inputs import Source
 
@@ -35,19 +34,19 @@ def labelled_rows(
         To read besides the label.
     label : str
     rules : Schema, optional
-        Roles, units and sentinels to apply.
+        Roles, units and sentinels to apply; those of the label are words that mean no class.
     others : int
         Rows without a label to keep: a random sample.
     rng : int
     """
     rules, dice = rules or Schema(), np.random.default_rng(rng)
-    names = list(dict.fromkeys([*columns, label]))
+    names, unlabelled = list(dict.fromkeys([*columns, label])), rules.unlabelled(label)
     n_all, n_known, share = source.count_rows(), 0, 1.0
     if n_all:
         share = min(1.0, others / n_all)
     parts = [source.table().select(names).arrow]
     for table in source.tables(names):
-        known = _has_label(table, label)
+        known = class_texts(table, label, unlabelled) != None  # noqa: E711 - of each row
         n_known += int(known.sum())
         if n_known > MOST_LABELLED:
             raise CatalogError(
@@ -57,11 +56,3 @@ def labelled_rows(
         keep = known | (dice.random(len(table)) < share)
         parts.append(table.arrow.filter(pa.array(keep)))
     return rules.apply(Table(pa.concat_tables(parts).combine_chunks()))
-
-
-def _has_label(table: Table, label: str) -> NDArray[np.bool_]:
-    column = table.column(label)
-    known = pc.is_valid(column)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        known = pc.and_kleene(known, pc.not_equal(pc.utf8_trim_whitespace(column), ""))
-    return np.asarray(pc.fill_null(known, False).to_numpy(zero_copy_only=False), dtype=bool)

@@ -1,12 +1,19 @@
 /* How good the classes are: confusion, scores by class, reliability, with and without a survey. */
 
+/* How the objects were kept apart from what classified them, where training itself did so. */
+const APART = {
+  folds:
+    "Every labelled object of the training table was classified by trees, and calibrated by a map, that were made from the other folds.",
+  bags: "Every labelled object of the training table was classified by the trees that did not learn from it (out of bag). Only a third of them vote for each, so that the log loss is too high.",
+};
+
 function classesSection() {
   const found = DATA.classification,
     place = section("classes", "Classes");
   if (!found) {
     place.append(
       note(
-        "Not measured yet. Cross-validate the classes of a labelled catalogue with ",
+        `Not measured${DATA.unclassified ? `: ${DATA.unclassified}` : " yet"}. Cross-validate the classes of a labelled catalogue with `,
         code("skyfill evaluate CATALOG --label class --json > classes.json"),
         " and add ",
         code("--evaluation classes.json"),
@@ -19,9 +26,12 @@ function classesSection() {
     best = methods.reduce((a, b) => (b.log_loss.value < a.log_loss.value ? b : a));
   place.append(
     para(
-      "Every labelled object was classified by a model that had not seen it. Precision is the fraction of the objects assigned to a class that belong to it. Recall is the fraction of the objects of a class that were found. F is their harmonic mean. The best value in each row is in bold.",
+      (APART[found.apart] || "Every labelled object was classified by a model that had not seen it.") +
+        " Precision is the fraction of the objects assigned to a class that belong to it. Recall is the fraction of the objects of a class that were found. F is their harmonic mean. The best value in each row is in bold.",
     ),
   );
+  const lost = Object.entries(found.unmeasured || {}).map(([name, n]) => `${name} (${n})`);
+  if (lost.length) place.append(note(`Objects that were not measured, being in no fold: ${lost.join(", ")}.`));
   place.append(methodTable(methods), make("h3", {}, "By class"), perClassTable(found));
   const confusion = make("div.scroll", { tabindex: "0", role: "region", "aria-label": "Confusion matrix" }),
     curve = make("div");

@@ -10,10 +10,14 @@ const SCORE_NAMES = {
 function fillingSection() {
   const found = DATA.imputation,
     place = section("filling", "Filled values");
+  if (!found && DATA.filling.features && DATA.filling.features.length) {
+    hiddenCells(place, DATA.filling);
+    return;
+  }
   if (!found) {
     place.append(
       note(
-        "Not measured yet. ",
+        `Not measured${DATA.filling.not_measured ? `: ${DATA.filling.not_measured}` : " yet"}. `,
         code("skyfill evaluate CATALOG --json > errors.json"),
         " hides values that are known and compares how well methods fill them; add ",
         code("--evaluation errors.json"),
@@ -81,6 +85,53 @@ function fillingSection() {
     ),
   );
   if (found.byFeature) place.append(make("h3", {}, "Error by feature"), featureBars(found));
+}
+
+/* What training found out by hiding known values, feature by feature. */
+function hiddenCells(place, found) {
+  const head = ["values", "error", "error of the mean", "in the 90 % interval"];
+  const rows = found.features.map((one) =>
+    make(
+      "tr",
+      {},
+      make("th", { scope: "row" }, one.name),
+      make("td.n", {}, count(one.cells)),
+      make("td.n", {}, show(one.error)),
+      make("td.n", {}, show(one.mean_error)),
+      make(
+        "td.n",
+        {},
+        percent(one.inside_90, 1),
+        make("span.soft", {}, ` ± ${(100 * one.inside_90_error).toFixed(1)}`),
+      ),
+    ),
+  );
+  const unmeasured = Object.entries(found.unmeasured).map(([name, why]) => `${name} (${why})`);
+  place.append(
+    para(
+      `While the model was trained, known values of ${plural(found.rows, "row")} were hidden and filled by what other rows teach. The error is the root mean square difference, in the unit of the feature; beside it that of filling with the column's mean. Nine in ten of the values should lie inside their 90 % interval.`,
+    ),
+    make(
+      "div.card.scroll",
+      { tabindex: "0", role: "region", "aria-label": "Errors of hidden values" },
+      make(
+        "table",
+        { id: "hidden-cells" },
+        make(
+          "thead",
+          {},
+          make(
+            "tr",
+            {},
+            make("th", { scope: "col" }, "feature"),
+            ...head.map((name) => make("th.n", { scope: "col" }, name)),
+          ),
+        ),
+        make("tbody", {}, ...rows),
+      ),
+    ),
+    unmeasured.length ? note(`Not measured: ${unmeasured.join(", ")}.`) : "",
+  );
 }
 
 function errorChart(width, found) {

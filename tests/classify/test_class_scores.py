@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn import metrics
 
-from skyfill.evaluate import calibration_error, class_scores, confusion, reliability
-from skyfill.evaluate.class_scores import (
+from skyfill.classify.class_scores import (
     SCALARS,
     averages,
     brier_scores,
     log_losses,
     scalar_scores,
 )
+from skyfill.evaluate import calibration_error, class_scores, confusion, reliability
 
 
 @pytest.fixture(scope="module")
