@@ -147,7 +147,8 @@ def open_scan(
     with reading(path, module.KIND):
         found = plain_scan(path, module.KIND, module.scan(path, columns, batch_rows, *more))
     for text in found.notes:
-        warnings.warn(f"{path}: {text}", HeaderWarning, stacklevel=2)
+        # The same words from wherever the file is opened again.
+        warnings.warn(f"{path.name}: {text}", HeaderWarning, stacklevel=2)
     if kind in _UNTYPED and not first_bytes(path).startswith(ECSV_MAGIC):
         warn_of_numbers(path, found.schema.names)
     return found
