@@ -191,6 +191,8 @@ _IDENTIFIER = re.compile(
     r"|objname)(?:_\w{1,4})?|unnamed: \d+|__index_level_\d+__|recno|_healpix_\d+)"
     r"|\w*[a-z]I[Dd]|Norder|Dir|Npix"
 )
+# Names of objects, if they are no real numbers: some catalogues have the probability of a star.
+_OBJECT = re.compile(r"(?:star|source|object|obj|target)(?:_?(?:no|nr|num|number))?", re.IGNORECASE)
 _POSITION = re.compile(
     r"(?!(?:pm|e|err|error|sig|sigma)_)(?:\w+_|_)?(?:ra|de|decl?|glon|glat|elon|elat|lon|lat)"
     r"(?:_?j?2000|[_.]?icrs|_?deg|_?rad|_?mean|j)?"
@@ -339,6 +341,8 @@ def _guess(name: str, kind: pa.DataType, header: _Header) -> Verdict:  # noqa: P
     for pattern, role, why in _BY_NAME:
         if pattern.fullmatch(name):
             return Verdict(role, None, why)
+    if _OBJECT.fullmatch(name) and not pa.types.is_floating(kind):
+        return Verdict(Role.IDENTIFIER, None, "name")
     if _SURE_ERROR.fullmatch(name) and _is_number(kind) and not _RATIO.fullmatch(name):
         return Verdict(Role.ERROR, None, "name")
     if pa.types.is_temporal(kind):
