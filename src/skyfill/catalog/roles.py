@@ -324,7 +324,7 @@ def _of_header(
     return found
 
 
-def _guess(name: str, kind: pa.DataType, header: _Header) -> Verdict:  # noqa: PLR0911 - in order
+def _guess(name: str, kind: pa.DataType, header: _Header) -> Verdict:  # noqa: PLR0911, PLR0912 - in order
     info, base = header.infos[name], name.removesuffix(GAP_SUFFIX)
     if base != name and base in header.infos and pa.types.is_string(kind):
         return Verdict(Role.REASON, base, "name")
