@@ -23,6 +23,7 @@ settings.load_profile("fixed")
 
 # Workers share what is left when one of them has nothing more to do: the last tests must be short.
 SLOW = (
+    "tests/first_hour/",
     "tests/cli/test_demo.py",
     "tests/test_docs.py",
     "tests/test_paper_commands.py",

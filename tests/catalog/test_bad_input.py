@@ -286,3 +286,18 @@ def test_a_name_of_two_lines_is_refused_in_text(tmp_path):
 def test_comments_alone_are_no_table(tmp_path):
     (tmp_path / "t.csv").write_text("# nothing\n# here\n")
     assert_fails(tmp_path / "t.csv", "no line with column names")
+
+
+@pytest.mark.parametrize(
+    ("start", "advice"),
+    [
+        (b"PK\x03\x04", "sheet of Excel: save the sheet as CSV"),
+        (b"\xd0\xcf\x11\xe0", "sheet of Excel: save it as CSV"),
+        (b"\x89HDF\r\n\x1a\n", "HDF5 file: write its table as Parquet or FITS"),
+        (b"ARROW1\0\0", "Feather file: write it as Parquet"),
+    ],
+)
+@pytest.mark.parametrize("name", ["stars.xlsx", "stars.csv", "stars"])
+def test_tables_of_other_programs_are_refused_with_what_to_do(tmp_path, start, advice, name):
+    (tmp_path / name).write_bytes(start + bytes(range(256)))
+    assert_fails(tmp_path / name, advice)

@@ -50,6 +50,12 @@ def test_names_of_objects_are_identifiers(name):
     assert guess(name, pa.string()) == ("identifier", None)
 
 
+@pytest.mark.parametrize("name", ["star", "source", "Object", "star_no", "target"])
+def test_a_word_for_an_object_names_it_unless_it_is_a_real_number(name):
+    assert guess(name, pa.string()) == guess(name, pa.int64()) == ("identifier", None)
+    assert guess(name, REAL) == ("feature", None)
+
+
 @pytest.mark.parametrize(
     "name", ["class", "Class", "SpClass", "subClass", "var_type", "SpType", "label", "type"]
 )

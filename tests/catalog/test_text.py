@@ -90,7 +90,7 @@ def test_decimal_commas_are_read_where_no_number_has_a_point(tmp_path, between):
     text = "id;J;n;e;note\n1;14,25;3;;a,b\n2;-,5;4;;1.5 or 2,5\n3;1,5e-3;5;;\n".replace(
         ";", between
     )
-    with pytest.warns(UserWarning, match=r"numbers have decimal commas"):
+    with pytest.warns(UserWarning, match=r"^t\.csv: numbers have decimal commas"):
         table = read_text(tmp_path, text)
     assert table.column("J").to_pylist() == [14.25, -0.5, 0.0015]
     assert table.column("n").to_pylist() == [3, 4, 5]
@@ -195,3 +195,30 @@ def test_the_user_says_which_columns_are_text_or_identifiers(tmp_path, suffix):
     assert words.to_pylist() == ["5", "6"]
     numbers = Schema.from_toml('columns.star = {role = "identifier", text = false}')
     assert read_table(path, schema=numbers).column("star").to_pylist() == [82.1, 82.1]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "  ", " NaN ", "\tnull"])
+def test_gaps_of_numbers_may_have_blanks_around_them(tmp_path, blank):
+    table = read_text(tmp_path, f"V, I, class\n14.2, 13.1, RRL\n{blank},{blank}, EB\n")
+    assert table.arrow.to_pydict()["V"] == [14.2, None]
+    assert table.arrow.to_pydict()["I"] == [13.1, None]
+
+
+@pytest.mark.parametrize("word", ["INDEF", "null", "NaN", "--", "N/A"])
+@pytest.mark.parametrize(("name", "between"), [("t.csv", ","), ("t.dat", " ")])
+def test_words_for_no_value_are_gaps_of_numbers_whatever_separates_cells(
+    tmp_path, word, name, between
+):
+    rows = [["V", "n_obs"], ["14.2", "7"], [word, word], ["15.0", "9"]]
+    table = read_text(tmp_path, "\n".join(map(between.join, rows)) + "\n", name)
+    V, n_obs = table.numbers("V", "n_obs").T
+    assert V.tolist()[::2] == [14.2, 15.0]
+    assert n_obs.tolist()[::2] == [7, 9]
+    assert V[1] != V[1]
+    assert n_obs[1] != n_obs[1]
+
+
+def test_text_that_is_no_utf8_is_refused_with_a_command_that_converts_it(tmp_path):
+    text = "Stern;Größe;Klasse\nS1;14,2;Veränderlicher\n".encode("latin-1")
+    with pytest.raises(CatalogError, match="iconv -f WINDOWS-1252 -t UTF-8"):
+        read_text(tmp_path, text)

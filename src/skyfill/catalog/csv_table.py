@@ -21,7 +21,14 @@ import pyarrow.csv as pv
 
 from skyfill.catalog.column_info import Role
 from skyfill.catalog.ecsv_header import TextHeader, header_lines, names_line, read_header
-from skyfill.catalog.file_io import check_growth, is_gzipped, open_bytes, open_native, read_line
+from skyfill.catalog.file_io import (
+    NOT_UTF8,
+    check_growth,
+    is_gzipped,
+    open_bytes,
+    open_native,
+    read_line,
+)
 from skyfill.catalog.format_contract import BatchWriter, Scan, chosen, sliced
 from skyfill.catalog.roles import is_identifier_name
 from skyfill.catalog.schema import Schema
@@ -29,8 +36,9 @@ from skyfill.errors import CatalogError
 
 KIND = "CSV table"
 _BLOCK_BYTES = 1 << 23
-# Spellings of a missing number; in a text column they remain text.
-NULL_WORDS = ("", "nan", "NaN", "NAN", "NA", "N/A", "n/a", "null", "NULL", "None", "--", "-nan")
+# Spellings of a missing number; in a text column they remain text. INDEF is IRAF's.
+NULL_WORDS = ("", "nan", "NaN", "NAN", "NA", "N/A", "n/a", "null", "NULL", "None", "--", "-nan",
+              "INDEF")  # fmt: skip
 _BOOLEAN_WORDS = ("True", "False", "true", "false", "TRUE", "FALSE")
 # Rows that are turned into text at once.
 _ROWS = 1 << 14
@@ -50,8 +58,8 @@ def scan(
         header = read_header(stream, *(rules or Schema()).layout)
     fields = header.fields
     if not fields:
-        fields, decimal_point = _inferred(path, header, rules or Schema())
-        header = replace(header, decimal_point=decimal_point)
+        fields, decimal_point, null_words = _inferred(path, header, rules or Schema())
+        header = replace(header, decimal_point=decimal_point, null_words=null_words)
     kept = [fields[header.names.index(name)] for name in chosen(header.names, columns)]
     schema = pa.schema(kept, metadata=header.schema_metadata)
     return Scan(schema, _batches(path, header, schema, batch_rows), header.notes)
@@ -126,19 +134,23 @@ def _check_storable(column: pa.Field) -> None:
         )
 
 
-def _inferred(path: Path, header: TextHeader, rules: Schema) -> tuple[tuple[pa.Field, ...], str]:
-    """Find the types of the columns, and whether numbers have decimal points or commas."""
+def _inferred(
+    path: Path, header: TextHeader, rules: Schema
+) -> tuple[tuple[pa.Field, ...], str, tuple[str, ...]]:
+    """Find the types of the columns, decimal points or commas, and how gaps are written."""
     words = [pa.field(name, pa.string()) for name in header.names]
     kinds = [allowed_kinds(name, rules) for name in header.names]
     convert, found = pv.ConvertOptions(column_types=words), {}
+    spellings = set(NULL_WORDS)
     for point in "." if header.delimiter == "," else ".,":
         with closing(_rows(path, header, convert)) as rows:
-            found[point] = infer_types(map(_with_points, rows) if point == "," else rows, kinds)
+            batches = map(_with_points, rows) if point == "," else rows
+            found[point] = infer_types(batches, kinds, spellings)
         if pa.string() not in found["."]:
             break
     point = max(found, key=lambda point: found[point].count(pa.float64()))
     pairs = zip(header.names, found[point], strict=True)
-    return tuple(pa.field(name, kind) for name, kind in pairs), point
+    return tuple(pa.field(name, kind) for name, kind in pairs), point, tuple(sorted(spellings))
 
 
 def _with_points(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -164,7 +176,7 @@ def _conversion(header: TextHeader, schema: pa.Schema) -> pv.ConvertOptions:
         column_types=schema,
         decimal_point=header.decimal_point,
         include_columns=schema.names,
-        null_values=[""] if header.is_exact else list(NULL_WORDS),
+        null_values=[""] if header.is_exact else list(header.null_words or NULL_WORDS),
         strings_can_be_null=header.is_exact,
         quoted_strings_can_be_null=not header.is_exact,
         true_values=["True", "true", "TRUE", "1"],
@@ -211,7 +223,7 @@ def _explained(path: Path, header: TextHeader, error: Exception) -> CatalogError
         if "Expected" in message:
             return _ragged_row(stream, header)
     if "UTF8" in message:
-        return CatalogError("not UTF-8 text; convert it, e.g. with iconv")
+        return CatalogError(NOT_UTF8)
     return CatalogError(f"not a readable {KIND}: {message.splitlines()[0]}")
 
 
@@ -270,7 +282,9 @@ def allowed_kinds(name: str, rules: Schema) -> set[str]:
     return _EXACT if is_identifier and facts.get("text", True) else set(_FITS) - _EXACT | {"text"}
 
 
-def infer_types(batches: Iterable[pa.RecordBatch], kinds: Sequence[set[str]]) -> list[pa.DataType]:
+def infer_types(
+    batches: Iterable[pa.RecordBatch], kinds: Sequence[set[str]], spellings: set[str] | None = None
+) -> list[pa.DataType]:
     """Find the narrowest type that holds every cell, for each column of text.
 
     Integers with a leading zero or beyond 64 bits are identifiers, and remain text; so do numbers
@@ -281,6 +295,8 @@ def infer_types(batches: Iterable[pa.RecordBatch], kinds: Sequence[set[str]]) ->
     ----------
     kinds : sequence of set of str
         See `allowed_kinds`.
+    spellings : set of str, optional
+        Takes up the words for no value as they are written, with the blanks around them.
 
     Examples
     --------
@@ -294,16 +310,15 @@ def infer_types(batches: Iterable[pa.RecordBatch], kinds: Sequence[set[str]]) ->
         for k, cells in enumerate(batch.columns):
             if fitting[k] == {"text"} and not empty[k]:
                 continue
-            seen = _seen(cells)
+            words = pc.utf8_trim_whitespace(cells)
+            is_null = pc.is_in(words, value_set=pa.array(NULL_WORDS))
+            if spellings is not None:
+                spellings.update(pc.unique(cells.filter(is_null)).to_pylist())
+            seen = words.filter(pc.invert(is_null))
             empty[k] = empty[k] and len(seen) == 0
             fitting[k] = {name for name in fitting[k] if _FITS[name](seen)}
     narrowest = [next(kind for name, kind in _TYPES.items() if name in fits) for fits in fitting]
     return [pa.float64() if empty[k] else narrowest[k] for k in range(len(kinds))]
-
-
-def _seen(cells: pa.Array) -> pa.Array:
-    words = pc.utf8_trim_whitespace(cells)
-    return words.filter(pc.invert(pc.is_in(words, value_set=pa.array(NULL_WORDS))))
 
 
 def _castable(cells: pa.Array, *, kind: pa.DataType) -> bool:

@@ -57,6 +57,8 @@ class TextHeader:
         Whether skyfill wrote it: a quoted empty string is then a string, not a gap.
     decimal_point : str
         One character.
+    null_words : tuple of str
+        How gaps of numbers are written; empty where that was not looked for.
     unnamed : tuple of str
         Names given to columns that have none.
     """
@@ -68,6 +70,7 @@ class TextHeader:
     meta: dict[str, str] = field(default_factory=dict)
     is_exact: bool = False
     decimal_point: str = "."
+    null_words: tuple[str, ...] = ()
     unnamed: tuple[str, ...] = ()
 
     @property

@@ -18,6 +18,7 @@ from skyfill.errors import CatalogError
 from skyfill.limits import FREE_BYTES, check_limit, limit
 
 GZIP_MAGIC = b"\x1f\x8b"
+NOT_UTF8 = "not UTF-8 text; convert it, as with iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW"
 _CHUNK_BYTES = 1 << 24
 
 
@@ -150,7 +151,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except OSError as error:
         raise CatalogError(f"{path}: {_reason(error)}") from error
     except UnicodeDecodeError as error:
-        raise CatalogError(f"{path}: not UTF-8 text; convert it, e.g. with iconv") from error
+        raise CatalogError(f"{path}: {NOT_UTF8}") from error
     except Exception as error:
         raise CatalogError(f"{path}: not a readable {kind}: {_first_line(error)}") from error
 

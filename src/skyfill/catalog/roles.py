@@ -199,6 +199,8 @@ _IDENTIFIER = re.compile(
     r"|objname)(?:_\w{1,4})?|unnamed: \d+|__index_level_\d+__|recno|_healpix_\d+)"
     r"|\w*[a-z]I[Dd]|Norder|Dir|Npix"
 )
+# Names of objects, if they are no real numbers: some catalogues have the probability of a star.
+_OBJECT = re.compile(r"(?:star|source|object|obj|target)(?:_?(?:no|nr|num|number))?", re.IGNORECASE)
 _POSITION = re.compile(
     r"(?!(?:pm|e|err|error|sig|sigma)_)(?:\w+_|_)?(?:ra|de|decl?|glon|glat|elon|elat|lon|lat)"
     r"(?:_?j?2000|[_.]?icrs|_?deg|_?rad|_?mean|j)?"
@@ -335,7 +337,7 @@ def _of_header(
     return found
 
 
-def _guess(name: str, kind: pa.DataType, header: _Header) -> Verdict:  # noqa: PLR0911 - in order
+def _guess(name: str, kind: pa.DataType, header: _Header) -> Verdict:  # noqa: PLR0911, PLR0912 - in order
     info, base = header.infos[name], name.removesuffix(GAP_SUFFIX)
     if base != name and base in header.infos and pa.types.is_string(kind):
         return Verdict(Role.REASON, base, "name")
@@ -353,6 +355,8 @@ def _guess(name: str, kind: pa.DataType, header: _Header) -> Verdict:  # noqa: P
     for pattern, role, why in _BY_NAME:
         if any(map(pattern.fullmatch, forms)):
             return Verdict(role, None, why)
+    if _OBJECT.fullmatch(name) and not pa.types.is_floating(kind):
+        return Verdict(Role.IDENTIFIER, None, "name")
     if _SURE_ERROR.fullmatch(name) and _is_number(kind) and not _RATIO.fullmatch(name):
         return Verdict(Role.ERROR, None, "name")
     if pa.types.is_temporal(kind):

@@ -45,6 +45,14 @@ _EXTENSIONS = {
     "whitespace": (".txt", ".dat", ".tbl"),
 }
 
+# What other programs' tables begin with, and what to do about them.
+_OTHERS = {
+    b"PK\x03\x04": "a packed file, such as a sheet of Excel: save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "a sheet of Excel: save it as CSV",
+    b"\x89HDF": "an HDF5 file: write its table as Parquet or FITS",
+    b"ARROW1": "a Feather file: write it as Parquet",
+}
+
 
 def read_table(
     path: str | Path,
@@ -157,7 +165,8 @@ def open_scan(
         if schema is not found.schema:
             found = replace(found, schema=schema, batches=_with_schema(found.batches, schema))
     for text in found.notes:
-        warnings.warn(f"{path}: {text}", HeaderWarning, stacklevel=2)
+        # The same words from wherever the file is opened again.
+        warnings.warn(f"{path.name}: {text}", HeaderWarning, stacklevel=2)
     if kind in _UNTYPED and not first_bytes(path).startswith(ECSV_MAGIC):
         warn_of_numbers(path, found.schema.names)
     return found
@@ -277,6 +286,8 @@ def format_of(path: Path) -> str:
         return "votable"
     if start.startswith(b"# %ECSV"):
         return "csv"
+    if other := next((what for magic, what in _OTHERS.items() if start.startswith(magic)), None):
+        raise CatalogError(f"{path}: {other}")
     found = _by_extension(path) or "whitespace"
     return "csv" if found == "whitespace" and _is_delimited(start) else found
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from skyfill.catalog.arrays import is_number, to_arrow
 from skyfill.catalog.column_info import ColumnInfo, described
-from skyfill.catalog.csv_table import allowed_kinds, infer_types
+from skyfill.catalog.csv_table import NULL_WORDS, allowed_kinds, infer_types
 from skyfill.catalog.file_io import open_bytes, read_whole
 from skyfill.catalog.format_contract import Scan, chosen, sliced
 from skyfill.catalog.schema import Schema
@@ -58,7 +59,7 @@ def scan(
         found = tables.read(lines, converters=as_text, **how)
     arrays = [_column(found[name]) for name in names]
     arrays = [
-        _narrowed(array, kinds[name]) if name in exact else array
+        _narrowed(array, kinds[name]) if name in kinds and pa.types.is_string(array.type) else array
         for name, array in zip(names, arrays, strict=True)
     ]
     fields = [
@@ -111,9 +112,12 @@ def _column(column: Any) -> pa.Array:
 
 
 def _narrowed(cells: pa.Array, kinds: set[str]) -> pa.Array:
-    """Turn text into whole numbers where these are written the same."""
+    """Turn text into the numbers that it stands for, where some cells are words for no value."""
     (kind,) = infer_types([pa.RecordBatch.from_arrays([cells], ["cells"])], [kinds])
-    return cells.cast(kind) if pa.types.is_integer(kind) else cells
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return cells
+    is_null = pc.is_in(cells, value_set=pa.array(NULL_WORDS))
+    return pc.if_else(is_null, pa.scalar(None, cells.type), cells).cast(kind)
 
 
 def _info(column: Any) -> ColumnInfo:

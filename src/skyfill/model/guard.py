@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import betaincinv
 
 from skyfill.catalog import Schema, Table
 from skyfill.catalog.fillers import FILLED, ONE_VALUE, find_filler
@@ -22,6 +23,8 @@ from skyfill.network.mixture.seen_ranges import seen_ranges
 # More values than this share outside the range seen in training are worth a warning, and at least
 # so many, or most: new extremes are ordinary in a few rows.
 NOTABLE_SHARE, NOTABLE_COUNT, MOST = 0.01, 5, 0.5
+# So rarely is it said of a feature of objects like those of the training set.
+BY_CHANCE = 0.001
 # Rows of a table in memory that are looked at.
 SAMPLE_ROWS = 1 << 17
 
@@ -44,9 +47,22 @@ def find_outside(model: Model, table: Table) -> list[Outside]:
             continue
         count = int(((seen < ends[0]) | (seen > ends[1])).sum())
         share = count / seen.size
-        if share > MOST or (share > NOTABLE_SHARE and count >= NOTABLE_COUNT):
+        notable = max(NOTABLE_SHARE, _share_by_chance(model, seen.size / len(column)))
+        if share > MOST or (share > notable and count >= NOTABLE_COUNT):
             found.append(Outside(name, share, *ends))
     return found
+
+
+def _share_by_chance(model: Model, share_seen: float) -> float:
+    """Return the share of the population that a small training set may well leave outside.
+
+    Between the smallest and the largest of n values lies all but a share that follows a beta
+    distribution of 2 and n - 1, whatever the distribution of the values is.
+    """
+    if model.trained_on is None:
+        return 0.0
+    n = share_seen * len(model.trained_on)
+    return float(betaincinv(2, max(n - 1, 1), 1 - BY_CHANCE))
 
 
 def find_disagreeing(model: Model, table: Table) -> list[tuple[Feature, Disagreement]]:
