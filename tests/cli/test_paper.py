@@ -74,7 +74,7 @@ def test_impute_classify_and_report_take_it(folder):
     assert np.array_equal(filled[seen], table.numbers(*NAMES)[seen])
     truth = np.array(table.column("class").to_pylist(), dtype=object)
     known = np.array([word is not None for word in truth])
-    found = np.array(read_table(folder / "classes.parquet").column("class").to_pylist())
+    found = np.array(read_table(folder / "classes.parquet").column("sf_class").to_pylist())
     assert (found == truth)[known].mean() > 0.9
     page = (folder / "page.html").read_text()
     assert '"learned":true,"one":true,"stability":false,"linear":true' in page

@@ -54,7 +54,7 @@ def test_on_the_page_it_is_the_change_of_the_probabilities_that_classify_gives()
 
     def probabilities(rows):
         found = classify_table(model, rows, Scoring(n_draws=0))
-        return np.maximum(found.numbers("p_0", "p_1"), 1e-6)
+        return np.maximum(found.numbers("sf_p_0", "sf_p_1"), 1e-6)
 
     P = probabilities(asked)
     bare = probabilities(asked.with_column("a", np.full(n, np.nan)))

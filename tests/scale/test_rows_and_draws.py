@@ -70,7 +70,7 @@ def test_the_class_of_a_row_does_not_depend_on_how_an_input_is_cut(judge, tmp_pa
     table = strange_table()
     expected = classify_table(judge, table)
     names = ("sf_p_QSO", "sf_p_RRL", "sf_entropy", "sf_gap_share", "sf_outlier_score")
-    share = expected.numbers("gap_share")[:, 0]
+    share = expected.numbers("sf_gap_share")[:, 0]
     assert (share > 0).sum() > 10
     for found in results(Scoring(), judge, table, tmp_path):
         assert found.numbers(*names).tobytes() == expected.numbers(*names).tobytes()

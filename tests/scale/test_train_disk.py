@@ -51,7 +51,7 @@ def test_sums_over_blocks_are_the_sums_of_the_table(block_rows, tmp_path):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10 * np.abs(b).max())
 
 
-@pytest.mark.parametrize("extension", ["parquet", "csv"])
+@pytest.mark.parametrize("extension", ["parquet", "ecsv"])
 def test_a_model_learned_from_a_file_is_that_of_the_rows_in_memory(extension, tmp_path):
     X = stars()
     as_catalog(X, tmp_path / f"in.{extension}")

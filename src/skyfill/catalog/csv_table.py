@@ -44,7 +44,7 @@ _BOOLEAN_WORDS = ("True", "False", "true", "false", "TRUE", "FALSE")
 _ROWS = 1 << 14
 # Text that needs no quotes; words that are read as something else.
 _BARE = r"^[A-Za-z]([\w .+:/*()-]*[\w.+:/*()-])?$"
-_OTHER_WORDS = r"^(nan|na|n/a|null|none|inf|infinity|true|false)$"
+_OTHER_WORDS = r"^(nan|na|n/a|null|none|indef|inf|infinity|true|false)$"
 
 
 def scan(

@@ -160,7 +160,7 @@ def mention_columns(
     if told:
         listed = [f"{n} ({shortened(each, 30)})" for n, each in told.items()]
         how = (
-            f"; was it made from the class {label}, or set by who set it? Then name the other "
+            f"; was it made from {label}, or set by who set it? Then name the other "
             "features with --features"
         )
         start = "classes that a column gives away nearly alone: "
