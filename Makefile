@@ -35,7 +35,7 @@ bench: $(VENV)/.bench
 	for study in benchmarks/[a-z]*.py; do $(BIN)/python $$study || exit 1; done
 
 docs: $(VENV)/.docs
-	$(BIN)/python -m pytest docs README.md tests/test_docs.py tests/test_pages.py tests/test_mission.py
+	$(BIN)/python -m pytest docs tests/test_readme.py tests/test_docs.py tests/test_pages.py tests/test_mission.py
 	$(BIN)/sphinx-build -W --keep-going docs build/docs
 
 $(VENV)/.demo: $(FROZEN)

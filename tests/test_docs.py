@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from skyfill.cli import main
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -59,9 +59,3 @@ def test_the_commands_of_a_page_run(pages, tmp_path, monkeypatch):
     for words in in_one_folder(pages):
         said = CliRunner().invoke(main, words)
         assert said.exit_code == 0, f"{' '.join(words)}: {said.output}"
-
-
-def test_the_readme_opens_with_the_two_commands():
-    first = (ROOT / "README.md").read_text().split("##")[0]
-    assert "make demo" in first
-    assert "make test" in first

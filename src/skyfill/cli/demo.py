@@ -109,11 +109,12 @@ Done in {seconds:.0f} s. Look at
   {at}/{PAGE}  in a browser: gaps, network, classes, every object
   {at}/quasars.fits  the candidates, most probable first
   {at}/missing.csv  published candidates that are not among them, and why
-Next, try
-  skyfill show {at}/lmc.skyfill
+The measurement that would settle each candidate
   skyfill next {at}/lmc.skyfill {at}/quasars.fits --by survey
-  skyfill inspect YOUR_CATALOG
-  skyfill match --help"""
+Now your own table: columns of numbers with gaps, and a column of classes
+  skyfill train stars.csv --label class -o m.skyfill
+  skyfill classify m.skyfill others.csv -o classes.csv
+  skyfill report m.skyfill classes.csv -o page.html"""
     )
 
 
