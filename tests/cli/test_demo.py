@@ -50,7 +50,7 @@ def check_words(said):
     assert [*dict.fromkeys(typed)] == [
         "data", "features", "match", "train", "evaluate", "classify", "candidates", "report"
     ]  # fmt: skip
-    for words in ("report.html", "skyfill show skyfill-demo/lmc.skyfill", "skyfill inspect"):
+    for words in ("report.html", "skyfill train stars.csv", "skyfill report m.skyfill"):
         assert words in said.split("Look at")[1]
 
 
