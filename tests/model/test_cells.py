@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skyfill.catalog import ColumnInfo, Role, Table
+from skyfill.catalog import ColumnInfo, Role, Schema, Table
 from skyfill.classify import CatalogClassifier
 from skyfill.errors import CatalogError, ModelError
 from skyfill.impute import NetworkImputer
@@ -238,6 +238,19 @@ def test_a_flux_is_mapped_by_its_logarithm_and_the_summary_says_so(unit, kinds, 
     assert_array_equal(*filled)
     if named:
         assert (filled[0] > 0).all()
+
+
+def test_a_declared_depth_acts_or_is_refused():
+    u = np.where(np.arange(60) % 5 == 0, 99.0, np.linspace(22, 26, 60))
+    table = Table.from_columns({"u": u, "g": np.linspace(21, 25, 60)})
+    facts = {"depth": 26.4, "unit": "mag"}
+    acts = Schema.from_dict({"u": {**facts, "undetected": [99.0]}})
+    model = train(acts.apply(table), ["u", "g"], rules=acts, n_components=1, n_fits=1)[0]
+    assert model.detections[0].counts.limited == 12
+    for more in ({}, {"sentinels": [99.0]}):
+        rules = Schema.from_dict({"u": {**facts, **more}})
+        with pytest.raises(CatalogError, match=r"depth 26\.4 has no effect.*undetected = \[99"):
+            train(rules.apply(table), ["u", "g"], rules=rules, n_components=1, n_fits=1)
 
 
 def test_a_classifier_maps_the_same_columns_by_their_logarithms():

@@ -16,6 +16,7 @@ from skyfill.sky import (
     MatchRules,
     NothingMatchedWarning,
     Survey,
+    find_position_columns,
     join,
     join_surveys,
 )
@@ -95,6 +96,23 @@ def test_what_is_known_of_a_column_travels_with_it():
 def test_identifiers_positions_and_errors_get_no_companion():
     joined = join(base(), {"nir": nir()}, 1.0)
     assert {"ra_nir_gap", "dec_nir_gap", "e_J_nir_gap"}.isdisjoint(joined.names)
+
+
+def test_the_main_position_and_identifier_of_a_joined_table_are_those_of_the_base():
+    base = Table.from_columns({"RAJ2000": [10.0, 20.0], "DEJ2000": [0.0, 0.0]})
+    infos = {
+        "id": ColumnInfo(None, "meta.id;meta.main", role=Role.IDENTIFIER),
+        "ra": ColumnInfo("deg", "pos.eq.ra;meta.main", role=Role.POSITION),
+        "dec": ColumnInfo("deg", "pos.eq.dec;meta.main", role=Role.POSITION),
+    }
+    survey = Table.from_columns({"id": ["a"], "ra": [20.0], "dec": [0.0]}, info=infos)
+    joined = join(base, {"nir": survey}, 1.0)
+    assert [joined.info(f"{name}_nir").ucd for name in infos] == [
+        "meta.id",
+        "pos.eq.ra",
+        "pos.eq.dec",
+    ]
+    assert find_position_columns(joined).ra == ("RAJ2000",)
 
 
 def test_several_surveys_are_all_matched_to_the_base():

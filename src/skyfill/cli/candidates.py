@@ -21,7 +21,7 @@ from skyfill.cli.expected_purity import (
     words_of,
 )
 from skyfill.cli.survey_options import named_values
-from skyfill.cli.terminal import GUESSED, echo, mention, note, write_json
+from skyfill.cli.terminal import GUESSED, echo, mention, note, warn, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog import Scan, Table
@@ -266,6 +266,18 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
     return with_evidence(found.table, bits, model.names, given["prefix"]), model.identifier
 
 
+def _warn_of_known(table: Table, given: Mapping[str, Any]) -> None:
+    """Say how many candidates taught the model their class."""
+    from skyfill.model.results import TRAINED_ON
+
+    name = given["prefix"] + TRAINED_ON
+    if name in table.names and (known := sum(filter(None, table.column(name).to_pylist()))):
+        warn(
+            f"{known} of {len(table)} candidates were in the training set (marked in {name}): "
+            "their class was known, and what is expected of the list holds for the others only"
+        )
+
+
 def _report(
     found: Candidates,
     selection: Selection,
@@ -274,6 +286,7 @@ def _report(
     given: dict[str, Any],
 ) -> None:
     (doubt, caution), n, of = doubt_about(found.table, given), len(found.rows), selection.n_rows
+    _warn_of_known(found.table, given)
     here, *there = (expected_at(expected, p, doubt) for p in (given["least"], *SHOWN))
     if given["as_json"]:
         lists = [{**asdict(r), "percent": r.percent, "new": r.new} for r in reports]

@@ -93,10 +93,22 @@ def _limit_lines(features: list[dict[str, Any]]) -> Iterator[str]:
         yield "\nlimits"
     width = max(map(len, found), default=0)
     for name, each in found.items():
-        sign = ">" if each["side"] == "lower" else "<"
-        depth = "" if each["depth"] is None else f"{sign} {each['depth']:.6g} where none is stated"
-        soft = f", soft over {each['width']:.2g}" if each["width"] else ""
-        yield f"  {name:{width}}  {each['cells']['limited']} cells  {depth}{soft}".rstrip()
+        yield f"  {name:{width}}  {limit_words(each, each['cells']['limited'])}"
+
+
+def limit_words(detection: Mapping[str, Any], count: int) -> str:
+    """Say how many cells lie beyond limits, where these are if none is stated, and how soft.
+
+    Examples
+    --------
+    >>> limit_words({"side": "lower", "depth": 26.4, "width": 0.0}, 714)
+    '714 cells > 26.4 where none is stated'
+    """
+    sign = ">" if detection["side"] == "lower" else "<"
+    depth = detection["depth"]
+    where = "" if depth is None else f" {sign} {depth:.6g} where none is stated"
+    soft = f", soft over {detection['width']:.2g}" if detection["width"] else ""
+    return f"{count} cells{where}{soft}"
 
 
 def _class_lines(classes: Mapping[str, Any] | None) -> Iterator[str]:

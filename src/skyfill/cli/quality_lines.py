@@ -83,7 +83,9 @@ def _filling_lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"filled values not measured: {found['not_measured']}"
         return
     features = found["features"]
-    yield f"values that were hidden, and filled by what other rows teach ({found['rows']} rows):"
+    if features:
+        rows = f"{found['rows']} rows"
+        yield f"values that were hidden, and filled by what other rows teach ({rows}):"
     worst = sorted(features, key=lambda one: -one["error"] / (one["mean_error"] or 1.0))
     shown = features if len(features) <= MOST_LINES else worst[:MOST_LINES]
     lines = [
@@ -91,7 +93,8 @@ def _filling_lines(found: Mapping[str, Any]) -> Iterator[str]:
          f"{one['inside_90']:.3f}")
         for one in shown
     ]  # fmt: skip
-    yield from _table(("feature", "cells", "error", "error of the mean", "in 90 % interval"), lines)
+    heads = ("feature", "cells", "error", "error of the mean", "in 90 % interval")
+    yield from _table(heads, lines) if lines else ()
     if len(shown) < len(features):
         yield f"{len(features) - len(shown)} other features are filled better (--json lists all)"
     reasons: dict[str, list[str]] = {}
@@ -101,7 +104,7 @@ def _filling_lines(found: Mapping[str, Any]) -> Iterator[str]:
         from skyfill.errors import shortened
 
         listed = "; ".join(f"{why}: {shortened(names, 100)}" for why, names in reasons.items())
-        yield f"not measured: {listed}"
+        yield f"filled values not measured: {listed}"
 
 
 def _table(head: tuple[str, ...], lines: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from skyfill.cli.checks import check_training, mention_rules
 from skyfill.cli.effort import settle_effort, takes_effort
 from skyfill.cli.expected_cost import LARGE_STEPS, expect_train
 from skyfill.cli.field_shares import field_files, takes_field
+from skyfill.cli.model_lines import limit_words
 from skyfill.cli.quality_lines import quality_lines
 from skyfill.cli.terminal import (
     beyond_line,
@@ -41,7 +42,7 @@ from skyfill.cli.training_columns import (
     with_labels,
 )
 from skyfill.cli.work_progress import work_bar
-from skyfill.errors import CatalogError
+from skyfill.errors import CatalogError, shortened
 from skyfill.progress import watched
 
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     if options["as_json"]:
         write_json({"model": model.identifier, **facts, "columns": judged})
     note(cells_line(facts["cells"]))
+    if facts["cells"] and (limits := facts["cells"]["limits"]):
+        note(f"limits: {shortened([f'{name}: {words}' for name, words in limits.items()], 240)}")
     if facts["logarithmic"]:
         note(logarithms_line(facts["logarithmic"]))
     if facts["beyond"]["shares"]:
@@ -248,8 +251,10 @@ def _describe_cells(model: Model) -> dict[str, Any] | None:
     found = summarize_cells(model)
     if found is None:
         return None
-    limited = [detection.counts.limited for detection in model.detections]
-    return {**found, "limited_by_feature": dict(zip(model.names, limited, strict=True))}
+    each = dict(zip(model.names, model.detections, strict=True))
+    limits = {n: limit_words(vars(d), d.counts.limited) for n, d in each.items() if d.side}
+    limited = {name: detection.counts.limited for name, detection in each.items()}
+    return {**found, "limited_by_feature": limited, "limits": limits}
 
 
 Learned = tuple["Model", dict[str, Any], str]

@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from skyfill.catalog import Schema, Table
+from skyfill.catalog import Reason, Schema, Table
+from skyfill.catalog.limit_rules import DEPTH
 from skyfill.classify.training_set import check_features
 from skyfill.errors import CatalogError
 from skyfill.impute.refining import check_refine, learn_refinement
@@ -121,8 +124,32 @@ def untrained(
     for name in names:
         check_range(name, table.numbers(name)[:, 0])
     detections = learn_detections(table, features, limits=limits, errors=errors)
+    if limits != "off":
+        check_depths(table, names, declared)
     network = MixtureNetwork(tuple(names), (), ())
     return Model(features, network, {}, detections=detections, declared=declared, found=found)
+
+
+def check_depths(table: Table, names: Sequence[str], declared: Schema) -> None:
+    """Refuse a depth that is declared of a column with gaps, none of which is known to lie there.
+
+    Examples
+    --------
+    >>> rules = Schema.from_dict({"u": {"depth": 26.4}})
+    >>> check_depths(Table.from_columns({"u": [24.2, 25.1]}), ["u"], rules)
+    """
+    for name in names:
+        facts, n_gaps = declared.facts(name), table.column(name).null_count
+        if DEPTH not in facts or not n_gaps:
+            continue
+        known = pc.is_in(table.reasons(name), pa.array([Reason.UNDETECTED, Reason.UNMATCHED]))
+        if not pc.any(known).as_py():
+            value = (facts.get("sentinels") or [99.0])[:1]
+            raise CatalogError(
+                f"column {name!r}: depth {facts[DEPTH]:g} has no effect, since none of its "
+                f"{n_gaps} gaps is known to be undetected; say which values are, as in "
+                f"columns.{name}.undetected = {value}, or leave the depth out"
+            )
 
 
 def knowing(model: Model, table: Table) -> Model:

@@ -1,6 +1,7 @@
 """Join any number of catalogues to a base: one table, whose gaps have reasons."""
 
 import json
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,10 +14,11 @@ from skyfill.errors import CatalogError, SkyfillWarning
 from skyfill.sky.depths import Places, new_limits, with_depths
 from skyfill.sky.identifiers import match_identifiers
 from skyfill.sky.matching import Matches
-from skyfill.sky.positions import Positions, read_positions
+from skyfill.sky.positions import MAIN_UCDS, Positions, find_position_columns, read_positions
 from skyfill.sky.sphere import Rows
 from skyfill.sky.survey import Flag, MatchReport, MatchRules, Survey, SurveyMatch, match_survey
 
+_MAIN = re.compile(r";meta\.main|_main$", re.IGNORECASE)
 # The flag column says why these are missing; companion columns would only repeat it.
 _WITHOUT_REASONS = (Role.IDENTIFIER, Role.POSITION, Role.ERROR, Role.REASON)
 
@@ -116,7 +118,7 @@ def join_matches(
 
     `places` are right ascensions and declinations of the base, for depths that are measured.
     """
-    table, rows = base, np.arange(len(base))
+    table, rows = _with_main_position(base), np.arange(len(base))
     reports = []
     for survey, found in zip(surveys, matches, strict=True):
         repeats, partners, separations = _spread(rows, found.matches)
@@ -128,6 +130,18 @@ def join_matches(
         table = with_depths(table, survey, at)
         reports.append(found.report)
     return table, tuple(reports)
+
+
+def _with_main_position(base: Table) -> Table:
+    """Mark the positions of the base as those of the objects, unless they are in parts."""
+    try:
+        found = find_position_columns(base)
+    except CatalogError:  # matched by identifiers, or by columns that the user named
+        return base
+    if len(found.ra) == len(found.dec) == 1:
+        for name, ucd in zip((*found.ra, *found.dec), MAIN_UCDS[0], strict=True):
+            base = base.with_info(name, ucd=base.info(name).ucd or ucd, role=Role.POSITION)
+    return base
 
 
 def _match(base: Table, places: Positions | None, survey: Survey, rules: MatchRules) -> SurveyMatch:
@@ -194,8 +208,11 @@ def _columns(survey: Survey, partners: Rows, flags: np.ndarray) -> Table:
     own = taken.select(_own_columns(source))
     own = Table(own.arrow.rename_columns([f"{name}_{survey.name}" for name in own.names]))
     for name in own.names:
-        if (of := own.info(name).of) is not None:
-            own = own.with_info(name, of=f"{of}_{survey.name}")
+        info = own.info(name)
+        if info.of is not None:
+            own = own.with_info(name, of=f"{info.of}_{survey.name}")
+        if info.ucd and _MAIN.search(info.ucd):  # the main position and identifier are the base's
+            own = own.with_info(name, ucd=_MAIN.sub("", info.ucd))
     lost = _reasons(flags)
     for name in _explained(source):
         own = own.with_reasons(f"{name}_{survey.name}", _either(taken.reasons(name), lost))

@@ -53,11 +53,11 @@ _PARTS = (
     (("ra_h", "ra_m", "ra_s"), ("de_d", "de_m", "de_s")),
     (("asc_d", "asc_m", "asc_s"), ("dec_d", "dec_m", "dec_s")),
 )
-_UCDS = (
+MAIN_UCDS = (
     ("pos.eq.ra;meta.main", "pos.eq.dec;meta.main"),
     ("pos_eq_ra_main", "pos_eq_dec_main"),
-    ("pos.eq.ra", "pos.eq.dec"),
 )
+_UCDS = (("pos.eq.ra", "pos.eq.dec"),)
 
 
 # Of a survey, not errors or proper motions.
@@ -139,9 +139,10 @@ class Positions:
 
 
 def find_position_columns(table: Table) -> PositionColumns:
-    """Find the position columns by UCD, by name, then by role.
+    """Find the position columns by the UCD of the main ones, by name, by UCD, then by role.
 
-    Columns of role `position` take precedence.
+    Columns of role `position` take precedence. The main ones are those of the objects themselves;
+    a matched table may hold others, of surveys that miss some of them.
 
     Examples
     --------
@@ -150,10 +151,14 @@ def find_position_columns(table: Table) -> PositionColumns:
     """
     chosen = table.names_with(Role.POSITION)
     for names in (chosen, table.names):
-        pair = pair_by_ucd(table, names, _UCDS) or pair_by_name(names, _PAIRS)
+        pair = pair_by_ucd(table, names, MAIN_UCDS) or pair_by_name(names, _PAIRS)
         if pair:
             return PositionColumns(pair[:1], pair[1:])
-        if found := _in_parts(names) or _behind_prefix(names):
+        if found := _in_parts(names):
+            return found
+        if pair := pair_by_ucd(table, names, _UCDS):
+            return PositionColumns(pair[:1], pair[1:])
+        if found := _behind_prefix(names):
             return found
     if len(chosen) == 2 and not any(_is_other_frame(table, name) for name in chosen):
         return PositionColumns(chosen[:1], chosen[1:])
