@@ -27,7 +27,8 @@ function classesSection() {
   place.append(
     para(
       (APART[found.apart] || "Every labelled object was classified by a model that had not seen it.") +
-        " Precision is the fraction of the objects assigned to a class that belong to it. Recall is the fraction of the objects of a class that were found. F is their harmonic mean. The best value in each row is in bold.",
+        " Precision is the fraction of the objects assigned to a class that belong to it. Recall is the fraction of the objects of a class that were found. F is their harmonic mean." +
+        (methods.length > 1 ? " The best value in each row is in bold." : ""),
     ),
   );
   const lost = Object.entries(found.unmeasured || {}).map(([name, n]) => `${name} (${n})`);
@@ -52,7 +53,7 @@ function classesSection() {
         "figure.card",
         {},
         make("h3", { style: "margin-top:0" }, "Which classes are confused"),
-        make("div.controls", {}, choice.label),
+        ...(methods.length > 1 ? [make("div.controls", {}, choice.label)] : []),
         confusion,
         make("figcaption", {}, "Rows are true classes, columns are predicted classes; shading shows the fraction of each row."),
       ),
@@ -114,7 +115,7 @@ function methodTable(methods) {
         make(
           "td.n",
           {},
-          sign * one[key].value === most
+          methods.length > 1 && sign * one[key].value === most
             ? make("b", {}, one[key].value.toFixed(3))
             : one[key].value.toFixed(3),
           make("span.soft", {}, one[key].error === null ? "" : ` ± ${one[key].error.toFixed(3)}`),
@@ -171,7 +172,8 @@ function perClassTable(found) {
       ...found.methods.flatMap((one) =>
         parts.map(([key], i) => {
           const text = one.by_class[k][key].toFixed(3);
-          return make("td.n", {}, one.by_class[k][key] === best[i] ? make("b", {}, text) : text);
+          const isBest = found.methods.length > 1 && one.by_class[k][key] === best[i];
+          return make("td.n", {}, isBest ? make("b", {}, text) : text);
         }),
       ),
     );
