@@ -14,7 +14,7 @@ from skyfill.catalog.class_labels import class_texts, is_gap, look_alike
 from skyfill.catalog.roles import LEAKS
 from skyfill.catalog.schema import sentinel_line
 from skyfill.catalog.table import nearest
-from skyfill.errors import CatalogError, DataError, shortened
+from skyfill.errors import CatalogError, DataError, counted, shortened
 
 Codes = NDArray[np.intp]
 # A column with more values is no label.
@@ -119,7 +119,9 @@ def merged(texts: Iterable[str | None], names: Mapping[str, str]) -> list[str | 
     lost = sorted(set(names) - set(known))
     if lost:
         classes = sorted({text for text in known if text is not None})
-        hints = "; ".join(f"no class {name!r}, {nearest(name, classes)}" for name in lost)
+        hints = "; ".join(
+            f"no class {name!r}, {nearest(name, classes, 'classes')}" for name in lost
+        )
         raise DataError(f"cannot merge: {hints}")
     return [None if text is None else names.get(text, text) for text in known]
 
@@ -167,7 +169,9 @@ class ClassCounts(NamedTuple):
         """Say which words count as no label, in one line; empty where there are none."""
         if not self.words:
             return ""
-        listed = shortened([f"{word} ({n} rows)" for word, n in self.words.most_common()], 130)
+        listed = shortened(
+            [f"{word} ({counted(row=n)})" for word, n in self.words.most_common()], 130
+        )
         how = f"--declare '{sentinel_line(self.label, [])}' keeps them as classes"
         return f"labels that count as unlabelled: {listed} ({how})"
 
@@ -197,9 +201,10 @@ class ClassCounts(NamedTuple):
 
 def _check_classes(counts: Mapping[str, int], n_all: int, label: str) -> None:
     if len(counts) > MOST_CLASSES or (not counts and n_all > 1):
+        why = f"more than {MOST_CLASSES} classes" if counts else "none in two rows or more"
         raise DataError(
-            f"column {label!r} has {n_all} different values, {MOST_CLASSES} classes of two objects "
-            "at most: is it an identifier? Name another column, or drop rare classes (--min-class)"
+            f"column {label!r} has {n_all} different values, {why}: is it an identifier? Name "
+            "another column, or drop rare classes (--min-class)"
         )
     if len(counts) < 2:
         what = f"all labels are of one class, {next(iter(counts))}" if counts else "no label"

@@ -26,9 +26,15 @@ from skyfill.cli.expected_cost import expect_methods
 from skyfill.cli.field_shares import read_field, show_field_scores, takes_field
 from skyfill.cli.input_warnings import warn_of_odd_field
 from skyfill.cli.terminal import echo, note, write_json
-from skyfill.cli.training_columns import choose_features, takes_classes, takes_tree, with_labels
+from skyfill.cli.training_columns import (
+    choose_features,
+    refuse_without_label,
+    takes_classes,
+    takes_tree,
+    with_labels,
+)
 from skyfill.cli.work_progress import work_bar
-from skyfill.errors import CatalogError, DataError, shortened
+from skyfill.errors import CatalogError, DataError, counted, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,6 +141,7 @@ def command(**options: Any) -> None:
     from skyfill.catalog import read_table
     from skyfill.model import before_filling
 
+    refuse_without_label(options, ("without", "field", "tree", "merge", "min_class"))
     rules = shared.rules_of(options)
     table = read_table(options["catalog"], schema=rules)
     mention_rules(rules, table.names)
@@ -157,9 +164,6 @@ def command(**options: Any) -> None:
     if options["label"]:
         words = table.column(options["label"]).to_pylist()
         _compare_classifiers(numbers, words, groups, _field(raw, names, options), options)
-    elif options["field"] or options["tree"]:
-        hint = "--field" if options["field"] else "--tree"
-        raise click.BadParameter("needs --label COLUMN", param_hint=hint)
     else:
         _compare_imputers(numbers, table, groups, options)
 
@@ -189,7 +193,8 @@ def _compare_imputers(
     tables = [found.table(score) for score in SCORES]
     _write(options, found.to_dict(), tables, partial(draw_comparison, found))
     how = "" if options["folds"] else ", learned from the table that is filled"
-    note(f"{len(table)} rows, {len(names)} columns, {len(methods)} methods, {repeats} repeats{how}")
+    sizes = counted(row=len(table), column=len(names), method=len(methods), repeat=repeats)
+    note(f"{sizes}{how}")
 
 
 def _compare_classifiers(
@@ -236,18 +241,16 @@ def _compare_classifiers(
         facts["levels"], more_tables = compare_levels(found, options["tree"])
         tables += more_tables
     if field is not None:
-        there = score_in_field(
+        in_field = score_in_field(
             found, X, labels, methods, field.numbers(*names), seed=options["seed"]
         )
-        facts["field"], more_tables = show_field_scores(there, len(field), options["field"])
+        facts["field"], more_tables = show_field_scores(in_field, len(field), options["field"])
         tables += more_tables
     _write(options, facts, tables, partial(draw_classification, found))
     unlabelled = len(X) - len(found.truth)
     more = f" ({unlabelled} without a label)" if unlabelled else ""
-    note(
-        f"{len(X)} rows{more}, {len(names)} columns, {len(found.classes)} classes, "
-        f"{len(methods)} methods, {folds} folds, {repeats} repeats",
-    )
+    sizes = {"column": len(names), "class": len(found.classes), "method": len(methods)}
+    note(f"{counted(row=len(X))}{more}, {counted(**sizes, fold=folds, repeat=repeats)}")
 
 
 def _mention_complete(
@@ -352,7 +355,7 @@ def _progress(
 
     `costs` are those of one fit of each method; every method is fitted `n_each` times.
     """
-    words = f"{len(costs)} methods, {n_each} fits each"
+    words = f"{counted(method=len(costs), fit=n_each)} each"
     with work_bar("comparing", n_each * sum(costs.values()), words) as advance:
         begun: list[str] = []
 

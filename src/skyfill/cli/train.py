@@ -14,16 +14,9 @@ from skyfill.cli.checks import check_training, mention_rules
 from skyfill.cli.effort import settle_effort, takes_effort
 from skyfill.cli.expected_cost import LARGE_STEPS, expect_train
 from skyfill.cli.field_shares import field_files, takes_field
-from skyfill.cli.model_lines import limit_words
+from skyfill.cli.model_lines import beyond_line, cells_line, limit_words, logarithms_line
 from skyfill.cli.quality_lines import quality_lines
-from skyfill.cli.terminal import (
-    beyond_line,
-    cells_line,
-    logarithms_line,
-    note,
-    now_and_then,
-    write_json,
-)
+from skyfill.cli.terminal import note, now_and_then, write_json
 from skyfill.cli.train_classes import CLASS_OPTIONS, components_of, grow_classes, learn_classes
 from skyfill.cli.train_large import out_of_core, resume
 from skyfill.cli.train_network import (
@@ -37,12 +30,13 @@ from skyfill.cli.train_network import (
 from skyfill.cli.training_columns import (
     choose_features,
     error_rules,
+    refuse_without_label,
     takes_classes,
     takes_tree,
     with_labels,
 )
 from skyfill.cli.work_progress import work_bar
-from skyfill.errors import CatalogError, shortened
+from skyfill.errors import CatalogError, counted, shortened
 from skyfill.progress import watched
 
 if TYPE_CHECKING:
@@ -132,7 +126,7 @@ SAMPLED_ROWS, SAMPLED_CELLS = 1 << 13, 1 << 22
 @shared.as_json("what was learned")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Learn a model of the features of CATALOG in spite of its gaps.
+    """Learn a model of the features of CATALOG, including incomplete rows.
 
     With --label it also learns to classify; rows without a label help with the features. Columns
     of role limit and error, and reasons of gaps, tell what is known besides the values. Out of
@@ -153,8 +147,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     for line in quality_lines({k: found for k, found in model.quality.items() if k in kept}):
         note(line)
     note(
-        f"{facts['rows']} rows, {len(model.names)} features: {words} -> {options['output']} "
-        f"(model {model.identifier})"
+        f"{counted(row=facts['rows'])}, {counted(feature=len(model.names))}: {words} -> "
+        f"{options['output']} (model {model.identifier})"
     )
 
 
@@ -179,8 +173,7 @@ def learn(context: click.Context, options: dict[str, Any]) -> Trained:
     from skyfill.model.description import describe_beyond, describe_logarithms, describe_refined
     from skyfill.scale import TableSource, open_source, read_whole
 
-    if not options["label"]:
-        _refuse_class_options(options)
+    refuse_without_label(options, CLASS_OPTIONS)
     settle_effort(context, options)
     settle_network(context, options)
     place, catalog = choose_place(options), options["catalog"]
@@ -299,12 +292,3 @@ def _learn_features(table: Table, names: tuple[str, ...], options: dict[str, Any
     trials = [{**plan._asdict(), "held_out": score} for plan, score in learned.trials]
     facts = {"rows": len(table), "plan": learned.plan._asdict(), "trials": trials}
     return model, facts, words_of_network(model, learned.plan)
-
-
-def _refuse_class_options(options: dict[str, Any]) -> None:
-    """Say when an option of the classifier is given without labels."""
-    for name in CLASS_OPTIONS:
-        if options[name]:
-            raise click.BadParameter(
-                "needs --label COLUMN", param_hint=f"--{name.replace('_', '-')}"
-            )
