@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skyfill.catalog.arrays import NUMBER_PATTERN
-from skyfill.catalog.usual_values import find_usual
+from skyfill.catalog.usual_values import find_usual, is_numeric
 
 # Distinct values kept at each end of a column: enough to see which ones are isolated.
 _ENDS = 12
@@ -81,7 +81,7 @@ def summarize_column(column: pa.Array) -> ColumnSummary:
     seen = column.drop_null()
     counts = {"n_rows": len(column), "n_null": column.null_count}
     kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+    if is_numeric(kind):
         values, times = np.unique(seen.to_numpy(zero_copy_only=False), return_counts=True)
         low, high = ({_number(v): int(n) for v, n in zip(values[end], times[end], strict=True)}
                      for end in (slice(_ENDS), slice(-_ENDS, None)))  # fmt: skip

@@ -26,6 +26,7 @@ from skyfill.catalog.fixed_width_columns import (
 from skyfill.catalog.format_contract import BatchWriter
 from skyfill.catalog.provenance import PROVENANCE_KEY
 from skyfill.catalog.table import schema_meta
+from skyfill.catalog.usual_values import is_numeric
 from skyfill.errors import CatalogError
 
 _BLOCK_BYTES = 2880
@@ -112,7 +113,7 @@ def _kind_word(column: StoredColumn) -> str:
     kind = column.field.type
     if pa.types.is_string(column.kind) and not column.extent.is_plain:
         return keys.ESCAPED
-    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+    plain = is_numeric(kind) or pa.types.is_boolean(kind)
     return str(kind) if plain else keys.AS_STORED
 
 

@@ -21,6 +21,7 @@ from skyfill.catalog.class_labels import UNLABELLED, class_texts
 from skyfill.catalog.column_info import GAP_SUFFIX, ColumnInfo, Role, described
 from skyfill.catalog.column_summary import NULL_TEXTS
 from skyfill.catalog.table import Table
+from skyfill.catalog.usual_values import is_numeric
 
 # Cells and rows of a table that are looked at; every command thins the rows in the same way.
 MOST_CELLS, MOST_ROWS = 1 << 24, 1 << 17
@@ -331,7 +332,7 @@ def _of_header(
     found = Verdict(Role.OTHER, None, RESULT) if name in results else _guess(name, kind, header)
     if found.role is Role.LABEL and label is not None:
         return Verdict(Role.OTHER, None, OTHER_CLASS)
-    if found.is_feature and not _is_number(kind):
+    if found.is_feature and not is_numeric(kind):
         why = LOGICAL if pa.types.is_boolean(kind) else f"type {kind}"
         return Verdict(Role.OTHER, None, TEXT if pa.types.is_string(kind) else why)
     return found
@@ -357,11 +358,11 @@ def _guess(name: str, kind: pa.DataType, header: _Header) -> Verdict:  # noqa: P
             return Verdict(role, None, why)
     if _OBJECT.fullmatch(name) and not pa.types.is_floating(kind):
         return Verdict(Role.IDENTIFIER, None, "name")
-    if _SURE_ERROR.fullmatch(name) and _is_number(kind) and not _RATIO.fullmatch(name):
+    if _SURE_ERROR.fullmatch(name) and is_numeric(kind) and not _RATIO.fullmatch(name):
         return Verdict(Role.ERROR, None, "name")
     if pa.types.is_temporal(kind):
         return Verdict(Role.OTHER, None, DATE)
-    if _CODE.fullmatch(name) and _is_number(kind):
+    if _CODE.fullmatch(name) and is_numeric(kind):
         return Verdict(Role.OTHER, None, CODE)
     if info.unit in ("bit", "byte"):
         return Verdict(Role.OTHER, None, CODE)
@@ -390,7 +391,7 @@ def _guess_by_ucd(name: str, header: _Header) -> Verdict | None:
 
 def _guess_by_neighbor(name: str, kind: pa.DataType, header: _Header) -> Verdict | None:
     """Find the column that this one says more of, by its name."""
-    if not _is_number(kind):
+    if not is_numeric(kind):
         return None
     if of := header.owner(name, _LIMIT):
         return Verdict(Role.LIMIT, of, f"name, beside {of}")
@@ -402,10 +403,6 @@ def _guess_by_neighbor(name: str, kind: pa.DataType, header: _Header) -> Verdict
         return Verdict(Role.OTHER, None, SEPARATION)
     of = header.error_owner(name)
     return Verdict(Role.ERROR, of, f"name, beside {of}") if of else None
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 # The values: what they can take away.

@@ -15,7 +15,7 @@ from skyfill.catalog.brightness import Brightness, brightness_of
 from skyfill.catalog.column_info import ColumnInfo, Reason, Role
 from skyfill.catalog.column_summary import ColumnSummary, reads_as_null, summarize_column
 from skyfill.catalog.table import Table
-from skyfill.catalog.usual_values import find_usual, is_customary
+from skyfill.catalog.usual_values import find_usual, is_customary, is_numeric
 from skyfill.errors import CatalogError
 
 Sentinel = float | str
@@ -92,7 +92,7 @@ def can_hold(kind: pa.DataType, value: Sentinel) -> bool:
     """Check whether a column of a type can hold a sentinel."""
     if isinstance(value, str):
         return bool(pa.types.is_string(kind))
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    return is_numeric(kind)
 
 
 def _value_set(name: str, kind: pa.DataType, values: Sequence[Sentinel]) -> pa.Array:
@@ -195,7 +195,7 @@ def suspects_of(table: Table, names: Iterable[str]) -> dict[str, list[Suspect]]:
     found = {}
     for name in names:
         column = table.column(name)
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        if is_numeric(column.type):
             summary = summarize_column(column.combine_chunks())
             info = table.info(name)
             found[name] = find_suspects(summary, info.role, name, info)

@@ -14,6 +14,7 @@ from skyfill.catalog.csv_table import NULL_WORDS, allowed_kinds, infer_types
 from skyfill.catalog.file_io import open_bytes, read_whole
 from skyfill.catalog.format_contract import Scan, chosen, sliced
 from skyfill.catalog.schema import Schema
+from skyfill.catalog.usual_values import is_numeric
 from skyfill.errors import CatalogError
 from skyfill.limits import check_limit
 
@@ -114,7 +115,7 @@ def _column(column: Any) -> pa.Array:
 def _narrowed(cells: pa.Array, kinds: set[str]) -> pa.Array:
     """Turn text into the numbers that it stands for, where some cells are words for no value."""
     (kind,) = infer_types([pa.RecordBatch.from_arrays([cells], ["cells"])], [kinds])
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+    if not is_numeric(kind):
         return cells
     is_null = pc.is_in(cells, value_set=pa.array(NULL_WORDS))
     return pc.if_else(is_null, pa.scalar(None, cells.type), cells).cast(kind)

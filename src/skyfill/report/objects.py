@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from skyfill.catalog import Role, Table, open_scan, with_guessed_roles
+from skyfill.catalog.usual_values import is_numeric
 from skyfill.errors import CatalogError
 from skyfill.model import Feature, Model, absent_features, cells_of
 from skyfill.model.results import (
@@ -214,7 +215,7 @@ def _is_list(table: Table, name: str) -> bool:
 
 
 def _extra(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
-    is_number = bool(pa.types.is_integer(column.type) or pa.types.is_floating(column.type))
+    is_number = is_numeric(column.type)
     if pa.types.is_boolean(column.type):
         values = pc.if_else(column, "yes", "no").to_pylist()
     else:
