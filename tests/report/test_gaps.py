@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from skyfill.catalog import ColumnInfo, Role, Table
+from skyfill.catalog.filled_names import before_info
 from skyfill.model import Feature, cells_of, fill_table
 from skyfill.report import count_gaps
 from skyfill.report.gaps import REASONS, limit_values, reason_codes, seen_values
@@ -45,9 +46,8 @@ def test_counts_of_parts_add_up_to_those_of_the_whole(catalog):
 
 
 def test_filled_values_are_no_measurements_and_keep_their_reason(table):
-    filled = table.with_column("J", [14.0, 15.0, 16.0, 17.0]).with_column(
-        "J_was", table.reasons("J")
-    )
+    filled = table.with_column("J", [14.0, 15.0, 16.0, 17.0])
+    filled = filled.with_column("J_was", table.reasons("J"), before_info("J"))
     filled = filled.with_reasons("J", [None, "filled", "filled", "filled"])
     features = [Feature("J", "mag")]
     np.testing.assert_array_equal(np.isnan(seen_values(filled, features)[:, 0]), [0, 1, 1, 1])

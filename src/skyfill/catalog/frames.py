@@ -50,7 +50,7 @@ def as_table(given: Any) -> Table:
     """
     kind = kind_of(given)
     if kind == "skyfill":
-        return given  # type: ignore[no-any-return]
+        return known_by_name(given)
     if kind == "astropy":
         # Times and positions have no type of cells.
         kinds = {n: given[n].dtype.kind for n in given.colnames if hasattr(given[n], "dtype")}

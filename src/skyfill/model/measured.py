@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from skyfill.catalog import ColumnInfo, Reason, Role, Table, filled_names
-from skyfill.catalog.column_info import gap_name
+from skyfill.catalog import Reason, Role, Table, filled_names
 
 
 def before_filling(table: Table, names: Iterable[str] | None = None) -> Table:
     """Put gaps back, with the reasons that they had, where a model has filled them.
 
     What the model wrote beside filled values is dropped, and so are features that the table did
-    not have. It makes no difference how often this is done.
+    not have. It makes no difference how often this is done. Columns of a table that was not read
+    from a file are known by their names after `filled_names.known_by_name`.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ def before_filling(table: Table, names: Iterable[str] | None = None) -> Table:
 
     Examples
     --------
-    >>> table = Table.from_columns({"J": [14.2, 15.1], "J_was": [None, "undetected"]})
-    >>> table = before_filling(table.with_reasons("J", [None, "filled"]))
+    >>> columns = {"J": [14.2, 15.1], "J_gap": [None, "filled"], "J_was": [None, "undetected"]}
+    >>> table = before_filling(filled_names.known_by_name(Table.from_columns(columns)))
     >>> table.column("J").to_pylist(), table.reasons("J").to_pylist()
     ([14.2, None], [None, 'undetected'])
     """
@@ -46,8 +46,8 @@ def reason_columns(table: Table, names: Sequence[str]) -> list[str]:
 
     Examples
     --------
-    >>> table = Table.from_columns({"J": [14.2], "J_was": ["undetected"], "n": [3]})
-    >>> reason_columns(table.with_reasons("J", ["filled"]), ["J"])
+    >>> columns = {"J": [14.2], "J_gap": ["filled"], "J_was": ["undetected"], "n": [3]}
+    >>> reason_columns(filled_names.known_by_name(Table.from_columns(columns)), ["J"])
     ['J_gap', 'J_was']
     """
     gaps = _gap_columns(table, set(names))
@@ -56,30 +56,19 @@ def reason_columns(table: Table, names: Sequence[str]) -> list[str]:
 
 
 def _gap_columns(table: Table, names: set[str]) -> dict[str, str]:
-    """Find the columns of reasons: by role, or by name where a file has no roles."""
+    """Find the columns of reasons, the first one of each column."""
     found: dict[str, str] = {}
-    for column in table.names:
-        info = table.info(column)
-        if info.role is Role.REASON and info.of in names:
-            found.setdefault(str(info.of), column)
-    for name in sorted(names - found.keys()):
-        gap = gap_name(name)
-        if gap in table.names and table.info(gap) == ColumnInfo() and _is_text(table, gap):
-            found[name] = gap
+    for column in table.names_with(Role.REASON):
+        if (of := table.info(column).of) in names:
+            found.setdefault(str(of), column)
     return found
 
 
 def _kept_column(table: Table, name: str) -> str | None:
     """Find the column that keeps the reasons of a filled column; its name has any prefix."""
-    kept, info = filled_names.before_name(name), filled_names.before_info(name)
-    own = [column for column in table.names if table.info(column) == info]
-    if not own and kept in table.names and table.info(kept) == ColumnInfo():
-        own = [kept]
-    return next((column for column in own if _is_text(table, column)), None)
-
-
-def _is_text(table: Table, name: str) -> bool:
-    return bool(pa.types.is_string(table.column(name).type))
+    info = filled_names.before_info(name)
+    own = (n for n in table.names if table.info(n) == info)
+    return next((n for n in own if pa.types.is_string(table.column(n).type)), None)
 
 
 def _with_gaps(table: Table, name: str, gap: str) -> Table:
