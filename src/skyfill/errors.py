@@ -17,6 +17,7 @@ __all__ = [
     "SkyfillError",
     "SkyfillWarning",
     "SmallTableWarning",
+    "counted",
     "shortened",
 ]
 
@@ -75,6 +76,20 @@ class ModelError(SkyfillError, ValueError):
 
 class DeviceError(SkyfillError, RuntimeError):
     """No GPU can be used as requested."""
+
+
+def counted(**things: int) -> str:
+    """Count things.
+
+    Examples
+    --------
+    >>> counted(row=1, suspicious_value=0)
+    '1 row, 0 suspicious values'
+    """
+    return ", ".join(
+        f"{n} {thing.replace('_', ' ')}{'' if n == 1 else 'es' if thing[-1] == 's' else 's'}"
+        for thing, n in things.items()
+    )
 
 
 def shortened(names: Iterable[str], most: int, between: str = ", ") -> str:

@@ -154,7 +154,7 @@ def test_with_a_label_classifiers_are_compared(run, few_trees, labelled):
     assert lines[0].startswith("| class | n | nan-forest precision | recall | F | mixture")
     assert lines[2].startswith("| QSO | 40 | ")
     assert any(line.startswith("| nan-forest minus mixture |") for line in lines)
-    assert "120 rows, 3 columns, 2 classes, 2 methods, 3 folds, 1 repeats" in done.stderr
+    assert "120 rows, 3 columns, 2 classes, 2 methods, 3 folds, 1 repeat" in done.stderr
 
 
 def test_what_is_complete_is_compared_on_all_objects_and_on_complete_ones(run, few_trees, labelled):

@@ -165,7 +165,7 @@ def test_a_model_of_a_hats_catalog_is_learned_on_a_cluster_with_its_units(at, tm
     with open_client("local", n_workers=1) as client:
         said = run("train", "hats://base_h", *words, client.scheduler.address)
     assert said.exit_code == 0, said.output
-    assert f"{N} rows, 1 features: 1 fits of about 1 components to all rows" in said.stderr
+    assert f"{N} rows, 1 feature: 1 fit of about 1 component to all rows" in said.stderr
     model = load_model(out)
     assert model.features[0].unit == "mag"
     Z = model.network.scores(sky(0, slice(N)).numbers("J"))

@@ -44,7 +44,7 @@ def test_all_rows_of_a_large_file_count_and_show_reads_the_model(folder, tmp_pat
     facts = json.loads(said.stdout)
     n = SAMPLE_ROWS + 10_000
     assert (facts["rows"], facts["converged"], facts["plan"]["n_components"]) == (n, True, 1)
-    assert f"{n} rows, 2 features: 1 fits of about 1 components to all rows -> {out}" in said.stderr
+    assert f"{n} rows, 2 features: 1 fit of about 1 component to all rows -> {out}" in said.stderr
     model = load_model(out)
     assert facts["model"] == model.identifier
     # V has no gaps: with one component, the mean of its scores is that of all rows.
@@ -111,7 +111,7 @@ def test_trees_grow_on_the_labelled_rows_and_the_network_on_all(tmp_path):
     assert said.exit_code == 0, said.output
     facts = json.loads(said.stdout)
     assert (facts["rows"], sum(facts["classes"].values())) == (1200, 200)
-    assert "2 classes, 1000 rows without a label, 1 fits of" in said.stderr
+    assert "2 classes, 1000 rows without a label, 1 fit of" in said.stderr
     model, bare = (load_model(tmp_path / f"{name}.skyfill") for name in ("m", "plain"))
     for ours, theirs in zip(model.network.fits, bare.network.fits, strict=True):
         assert np.array_equal(ours.means, theirs.means)

@@ -128,7 +128,7 @@ def test_unmistakable_sentinels_that_are_new_to_a_model_are_gaps_that_keep_their
     words = ("impute", folder / "m.skyfill", tmp_path / "new.parquet", "--json")
     done = run(*words, "-o", tmp_path / "out.parquet")
     assert said(done)["warned"] == []
-    line = "1 cells of -9999 in G; 30 cells of 99.99 in J are gaps (300 rows read)"
+    line = "1 cell of -9999 in G; 30 cells of 99.99 in J are gaps (300 rows read)"
     assert line in said(done)["guessed"]
     assert json.loads(done.stdout)["filled"] == 31
     table = read_table(tmp_path / "out.parquet")

@@ -14,7 +14,7 @@ from skyfill.catalog.class_labels import class_texts, is_gap, look_alike
 from skyfill.catalog.roles import LEAKS
 from skyfill.catalog.schema import sentinel_line
 from skyfill.catalog.table import nearest
-from skyfill.errors import CatalogError, DataError, shortened
+from skyfill.errors import CatalogError, DataError, counted, shortened
 
 Codes = NDArray[np.intp]
 # A column with more values is no label.
@@ -167,7 +167,9 @@ class ClassCounts(NamedTuple):
         """Say which words count as no label, in one line; empty where there are none."""
         if not self.words:
             return ""
-        listed = shortened([f"{word} ({n} rows)" for word, n in self.words.most_common()], 130)
+        listed = shortened(
+            [f"{word} ({counted(row=n)})" for word, n in self.words.most_common()], 130
+        )
         how = f"--declare '{sentinel_line(self.label, [])}' keeps them as classes"
         return f"labels that count as unlabelled: {listed} ({how})"
 

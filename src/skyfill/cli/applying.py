@@ -11,8 +11,8 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_source, mention_training
-from skyfill.cli.terminal import note, shown_run, warn
-from skyfill.errors import CatalogError, shortened
+from skyfill.cli.terminal import listing, note, shown_run, warn
+from skyfill.errors import CatalogError
 
 if TYPE_CHECKING:
     from skyfill.catalog import Provenance, Schema, Table
@@ -112,7 +112,7 @@ def open_application(
     model = mention_training(loaded, rules, source.schema.names)
     if absent := absent_features(model.features, source.schema.names, source.path):
         start, end = f"{options['catalog']} lacks ", f": {if_absent} in every row"
-        warn(lambda room: f"{start}{shortened(absent, room)}{end}")
+        warn(listing(start, absent, end))
     check_source(model, source, rules)
     inputs = [*([] if loaded is given else [given]), *source.checked_files]
     made = Provenance(shared.as_typed(context), inputs, options["seed"], model.identifier)

@@ -14,8 +14,8 @@ from skyfill.cli.input_warnings import (
     warn_of_gaps_beyond,
     warn_of_suspects,
 )
-from skyfill.cli.terminal import CONVERTED, DECLARED, GUESSED, mention, warn
-from skyfill.errors import shortened
+from skyfill.cli.terminal import CONVERTED, DECLARED, GUESSED, listing, mention, warn
+from skyfill.errors import counted, shortened
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ def mention_rules(rules: Schema, names: Iterable[str], place: str = "") -> None:
 def _mention_each(kind: str, words: Sequence[str], start: str = "", end: str = "") -> None:
     """Say the same of several columns in one line."""
     if words:
-        mention(kind, lambda room: f"{start}{shortened(words, room, '; ')}{end}")
+        mention(kind, listing(start, words, end, "; "))
 
 
 def mention_position(table: Table, place: str = "") -> None:
@@ -175,8 +175,7 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
     _mention_units(model, table)
     empty = [n for n in model.names if n in table.names and _has_no_value(table, n)]
     if empty:
-        n_rows = len(table)
-        warn(lambda room: f"{shortened(empty, room)}: no value in {n_rows} rows; taken as gaps")
+        warn(listing("", empty, f": no value in {counted(row=len(table))}; taken as gaps"))
     warn_of_flags(table, model.names, model.declared)
     warn_of_companions(model.features, table)
     unknown = find_unknown(model, table)
@@ -189,13 +188,11 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
             f"{name} ({100 * share:.0f} % outside {low:.4g} .. {high:.4g})"
             for name, share, low, high in outside
         ]
-        warn(
-            lambda room: (
-                f"values outside the range seen in training: {shortened(words, room)}; other "
-                f"units, or another kind of object? (columns.{outside[0].name}.unit in the schema "
-                "file sets the unit)"
-            )
+        end = (
+            "; other units, or another kind of object? "
+            f"(columns.{outside[0].name}.unit in the schema file sets the unit)"
         )
+        warn(listing("values outside the range seen in training: ", words, end))
     if are_objects and not are_associations(table.names):
         warn_of_disagreement(model, rest)
     warn_of_gaps_beyond(model, rest)

@@ -12,7 +12,7 @@ from skyfill.cli import options as shared
 from skyfill.cli.applying import Application, open_application, takes_model, takes_run
 from skyfill.cli.field_shares import mention_shares
 from skyfill.cli.terminal import note, warn, write_json
-from skyfill.errors import CatalogError, shortened
+from skyfill.errors import CatalogError, counted, shortened
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
@@ -90,7 +90,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         write_json({**facts, "draws": options["draws"], "model": model.identifier})
     words = shortened([f"{count} {name}" for name, count in found.items() if count], 150)
     note(
-        f"{done.rows} rows: {words or 'none'}; {outliers} unlike the training set -> "
+        f"{counted(row=done.rows)}: {words or 'none'}; {outliers} unlike the training set -> "
         f"{options['output']}"
     )
 

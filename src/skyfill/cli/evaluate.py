@@ -28,7 +28,7 @@ from skyfill.cli.input_warnings import warn_of_odd_field
 from skyfill.cli.terminal import echo, note, write_json
 from skyfill.cli.training_columns import choose_features, takes_classes, takes_tree, with_labels
 from skyfill.cli.work_progress import work_bar
-from skyfill.errors import CatalogError, DataError, shortened
+from skyfill.errors import CatalogError, DataError, counted, shortened
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -189,7 +189,8 @@ def _compare_imputers(
     tables = [found.table(score) for score in SCORES]
     _write(options, found.to_dict(), tables, partial(draw_comparison, found))
     how = "" if options["folds"] else ", learned from the table that is filled"
-    note(f"{len(table)} rows, {len(names)} columns, {len(methods)} methods, {repeats} repeats{how}")
+    sizes = counted(row=len(table), column=len(names), method=len(methods), repeat=repeats)
+    note(f"{sizes}{how}")
 
 
 def _compare_classifiers(
@@ -244,10 +245,8 @@ def _compare_classifiers(
     _write(options, facts, tables, partial(draw_classification, found))
     unlabelled = len(X) - len(found.truth)
     more = f" ({unlabelled} without a label)" if unlabelled else ""
-    note(
-        f"{len(X)} rows{more}, {len(names)} columns, {len(found.classes)} classes, "
-        f"{len(methods)} methods, {folds} folds, {repeats} repeats",
-    )
+    sizes = {"column": len(names), "class": len(found.classes), "method": len(methods)}
+    note(f"{counted(row=len(X))}{more}, {counted(**sizes, fold=folds, repeat=repeats)}")
 
 
 def _mention_complete(
@@ -352,7 +351,7 @@ def _progress(
 
     `costs` are those of one fit of each method; every method is fitted `n_each` times.
     """
-    words = f"{len(costs)} methods, {n_each} fits each"
+    words = f"{counted(method=len(costs), fit=n_each)} each"
     with work_bar("comparing", n_each * sum(costs.values()), words) as advance:
         begun: list[str] = []
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skyfill.cli.train_classes import components_of
+from skyfill.errors import counted
 from skyfill.progress import fit_cost
 
 if TYPE_CHECKING:
@@ -105,11 +106,11 @@ def _expect_in_memory(
         n_fits = beside + options["fits"]
         if options["refine"] != "off":
             network += refinement_cost(n_rows, n_features, k)
-    words = f"{n_fits} fits of the network"
+    words = f"{counted(fit=n_fits)} of the network"
     if not n_classes:
         return Expected(network, words)
     trees, n_trees = _expect_trees(n_rows, n_features, n_classes, options)
-    return Expected(network + trees, f"{words}, {n_trees} ensembles of trees")
+    return Expected(network + trees, f"{words}, {counted(ensemble=n_trees)} of trees")
 
 
 def _expect_trees(

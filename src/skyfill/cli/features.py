@@ -9,8 +9,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.checks import check_values
-from skyfill.cli.terminal import GUESSED, mention, note, progress_bar, write_json
-from skyfill.errors import shortened
+from skyfill.cli.terminal import GUESSED, listing, mention, note, progress_bar, write_json
 
 if TYPE_CHECKING:
     from skyfill.catalog import Provenance, Table
@@ -120,9 +119,9 @@ def _mention_columns(opened: "Opened", options: dict[str, Any]) -> None:
         if not options[part] and (name := getattr(columns, part))
     ]
     if found:
-        mention(GUESSED, lambda room: shortened(found, room, "; "))
+        mention(GUESSED, listing("", found, between="; "))
     if len(about.bands) > 1 and not options["band_order"]:
-        mention(GUESSED, lambda room: f"bands, the bluest first: {shortened(about.bands, room)}")
+        mention(GUESSED, listing("bands, the bluest first: ", about.bands))
 
 
 def _write(

@@ -9,7 +9,7 @@ import click
 
 from skyfill.cli import options as shared
 from skyfill.cli.input_warnings import mention_gaps
-from skyfill.cli.terminal import note, warn
+from skyfill.cli.terminal import listing, note, warn
 from skyfill.errors import CatalogError, shortened
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def read_field(path: Path | str, names: Sequence[str], rules: Schema) -> Table:
     if not mine:
         raise CatalogError(f"--field {path}: has none of the features {shortened(names, 150)}")
     if absent := [name for name in names if name not in mine]:
-        warn(lambda room: f"--field {path} lacks {shortened(absent, room)}: gaps in every row")
+        warn(listing(f"--field {path} lacks ", absent, ": gaps in every row"))
     table = rules.apply(source.sample(columns_for(empty, mine)))
     if not len(table):
         raise CatalogError(f"--field {path}: has no rows")

@@ -10,7 +10,7 @@ import click
 from skyfill.cli import options as shared
 from skyfill.cli.applying import open_application, takes_model, takes_run
 from skyfill.cli.terminal import note, write_json
-from skyfill.errors import SkyfillError
+from skyfill.errors import SkyfillError, counted
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
@@ -45,7 +45,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     filled = done.counts.get("filled", 0)
     if options["as_json"]:
         write_json({"rows": done.rows, "filled": filled, "model": model.identifier})
-    note(f"{filled} gaps in {done.rows} rows filled -> {options['output']}")
+    note(f"{counted(gap=filled)} in {counted(row=done.rows)} filled -> {options['output']}")
 
 
 class Imputed(NamedTuple):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from skyfill.cli.terminal import GUESSED, mention, warn
-from skyfill.errors import shortened
+from skyfill.cli.terminal import GUESSED, listing, mention, warn
+from skyfill.errors import counted, shortened
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,19 +51,11 @@ def warn_of_disagreement(model: Model, table: Table, place: str = "") -> None:
         "correct, or leave out"
     )
     if off:
-        warn(
-            lambda room: (
-                f"{place}{shortened(off, room)} what other columns say (median): another "
-                f"zero point, unit or quantity, swapped columns, {advice}"
-            )
-        )
+        end = " what other columns say (median): another zero point, unit or quantity, swapped "
+        warn(listing(place, off, f"{end}columns, {advice}"))
     if falling:
-        warn(
-            lambda room: (
-                f"{place}{shortened(falling, room)} falls where other columns say that it "
-                f"rises: a reversed sign, another quantity, {advice}"
-            )
-        )
+        end = " falls where other columns say that it rises: a reversed sign, another quantity, "
+        warn(listing(place, falling, end + advice))
 
 
 def warn_of_gaps_beyond(model: Model, table: Table) -> None:
@@ -73,14 +64,10 @@ def warn_of_gaps_beyond(model: Model, table: Table) -> None:
 
     found = [each for each in find_gaps_beyond(model, table) if each.is_notable]
     if found:
-        listed = [f"{each.name} ({each.n_beyond} of {each.n_gaps})" for each in found]
-        warn(
-            lambda room: (
-                f"gaps beyond what was measured in training, in {len(table)} rows: "
-                f"{shortened(listed, room)}; they are extrapolated with widened intervals (where a "
-                "survey saw nothing, state its limits: --role COLUMN=limit:NAME)"
-            )
-        )
+        words = [f"{each.name} ({each.n_beyond} of {each.n_gaps})" for each in found]
+        start = f"gaps beyond what was measured in training, in {counted(row=len(table))}: "
+        how = "where a survey saw nothing, state its limits: --role COLUMN=limit:NAME"
+        warn(listing(start, words, f"; they are extrapolated with widened intervals ({how})"))
 
 
 def warn_of_flags(table: Table, names: Sequence[str], rules: Schema) -> None:
@@ -89,14 +76,10 @@ def warn_of_flags(table: Table, names: Sequence[str], rules: Schema) -> None:
     from skyfill.model.guard import find_flagged
 
     if found := find_flagged(table, names, rules):
-        listed = [f"{name}: {flag} marks {count} values" for name, (flag, count) in found.items()]
+        words = [f"{name}: {flag} marks {counted(value=n)}" for name, (flag, n) in found.items()]
         line = fact_line(next(iter(found)), "limits", "flag")
-        warn(
-            lambda room: (
-                f"{shortened(listed, room, '; ')} as limits, which are used as values; "
-                f"declare them, {line}"
-            )
-        )
+        end = f" as limits, which are used as values; declare them, {line}"
+        warn(listing("", words, end, "; "))
 
 
 def warn_of_companions(features: Sequence[Feature], table: Table) -> None:
@@ -109,33 +92,20 @@ def warn_of_companions(features: Sequence[Feature], table: Table) -> None:
         words = f"{odd.name} ({odd.limit:.4g} beside {odd.low:.4g} .. {odd.high:.4g}{share})"
         advice = "" if odd.is_magnitude else f'a magnitude (columns.{odd.name}.unit = "mag")? '
         sides.setdefault((odd.is_magnitude, odd.is_far), (advice, []))[1].append(words)
-    for (is_magnitude, is_far), (advice, listed) in sides.items():
+    for (is_magnitude, is_far), (advice, odds) in sides.items():
         side, other = ("larger", "smaller") if is_magnitude else ("smaller", "larger")
         how = "all those measured are far from there" if is_far else f"few measured are {other}"
         start = f"limits say that missing values are {side}, but {how}: "
-        warn(partial(_around, start, listed, f"; {advice}another sign or unit?"))
+        warn(listing(start, odds, f"; {advice}another sign or unit?"))
     errors = find_odd_errors(features, table)
     if none := [each for each in errors if each.n_without]:
-        listed = [f"{each.name}: {each.n_without} errors of {each.of}" for each in none]
-        first = none[0].name
-        warn(
-            lambda room: (
-                f"{shortened(listed, room, '; ')} are 0 or negative and count as none; "
-                f"declare them, columns.{first}.sentinels = [...]"
-            )
-        )
+        zeros = [f"{each.name}: {counted(error=each.n_without)} of {each.of}" for each in none]
+        how = f"declare them, columns.{none[0].name}.sentinels = [...]"
+        warn(listing("", zeros, f" are 0 or negative and count as none; {how}", "; "))
     if wide := [each for each in errors if each.median > each.scatter]:
         pairs = [f"{e.name} ({e.median:.4g}; {e.of}, {e.scatter:.4g})" for e in wide]
-        warn(
-            lambda room: (
-                "the median error is larger than the scatter of the values: "
-                f"{shortened(pairs, room)}; another unit?"
-            )
-        )
-
-
-def _around(start: str, words: Sequence[str], end: str, room: int) -> str:
-    return f"{start}{shortened(words, room)}{end}"
+        start = "the median error is larger than the scatter of the values: "
+        warn(listing(start, pairs, "; another unit?"))
 
 
 def mention_gaps(found: Mapping[str, Mapping[float, int]], n_rows: int, place: str = "") -> None:
@@ -150,10 +120,10 @@ def mention_gaps(found: Mapping[str, Mapping[float, int]], n_rows: int, place: s
 
     def words(room: int) -> str:
         lines = (
-            f"{sum(counts.values())} cells of {value:.15g} in {shortened(counts, room)}"
+            f"{counted(cell=sum(counts.values()))} of {value:.15g} in {shortened(counts, room)}"
             for value, counts in by_value.items()
         )
-        return f"{place}{shortened(lines, 2 * room, '; ')} are gaps ({n_rows} rows read)"
+        return f"{place}{shortened(lines, 2 * room, '; ')} are gaps ({counted(row=n_rows)} read)"
 
     if by_value:
         mention(GUESSED, words)
@@ -171,7 +141,7 @@ def warn_of_suspects(found: Mapping[str, Sequence[Suspect]]) -> None:
             f" may stand for no value ({suspects[0].why}), and are used as values; "
             f"--declare '{line}' makes them gaps, [] keeps them"
         )
-        warn(lambda room: shortened(words, room, "; ") + more)
+        warn(listing("", words, more, "; "))
 
 
 def listed(suspects: Sequence[Suspect]) -> str:

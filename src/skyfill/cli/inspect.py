@@ -12,7 +12,7 @@ from skyfill.cli.class_counts import class_facts, class_table, count_classes
 from skyfill.cli.model_lines import show_model
 from skyfill.cli.terminal import echo, note, stages, warn, write_json
 from skyfill.cli.training_columns import LEAST, judged, mention_classes, mention_columns
-from skyfill.errors import DataError
+from skyfill.errors import DataError, counted
 
 if TYPE_CHECKING:
     from skyfill.catalog.column_report import ColumnReport
@@ -88,10 +88,8 @@ def command(
 
         draw_faint_edges(found.columns).savefig(given["figure"], dpi=150)
     n_suspects = sum(len(column.suspects) for column in found.columns)
-    note(
-        f"{found.n_rows} rows, {len(found.columns)} columns, {n_suspects} suspicious values in "
-        f"{file}"
-    )
+    sizes = counted(row=found.n_rows, column=len(found.columns), suspicious_value=n_suspects)
+    note(f"{sizes} in {file}")
 
 
 def _mention_training(found: "Inspection", classes: "ClassCounts | None") -> None:

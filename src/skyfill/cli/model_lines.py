@@ -10,7 +10,7 @@ from typing import Any
 from skyfill.cli.checks import fact_words
 from skyfill.cli.quality_lines import quality_lines
 from skyfill.cli.terminal import beyond_line, cells_line, echo, logarithms_line, write_json
-from skyfill.errors import ModelError
+from skyfill.errors import ModelError, counted
 from skyfill.model_archive import read_description
 
 MOST_ARCS = 30
@@ -42,7 +42,7 @@ def _description(path: Path) -> dict[str, Any]:
 def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
     counts = ", ".join(map(str, facts["components"]))
     yield f"model {facts['identifier']}"
-    kind = f"{len(facts['components'])} fits of {counts} components"
+    kind = f"{counted(fit=len(facts['components']))} of {counts} components"
     kind = "one Gaussian network" if facts["one_network"] else kind
     yield f"network: {kind}; gaps {facts['gaps']}"
     if facts["cells"]:
@@ -74,7 +74,7 @@ def _lines(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _feature_lines(features: list[dict[str, Any]]) -> Iterator[str]:
-    yield f"\n{len(features)} features"
+    yield f"\n{counted(feature=len(features))}"
     width = max(len(each["name"]) for each in features)
     for each in features:
         seen = "{mean:.6g} ± {sd:.4g}".format(**each) if each["range"] is None else ""
@@ -125,6 +125,6 @@ def _arc_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     elif facts["arcs_learned"]:
         what = "fraction of the mixture that has it"
     shown = f", the strongest {MOST_ARCS}" if len(arcs) > MOST_ARCS else ""
-    yield f"\n{len(arcs)} arcs ({what}){shown}"
+    yield f"\n{counted(arc=len(arcs))} ({what}){shown}"
     for arc in arcs[:MOST_ARCS]:
         yield f"  {arc['parent']} -> {arc['child']}  {arc['strength']:.2f}"

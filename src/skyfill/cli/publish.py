@@ -9,8 +9,7 @@ import click
 
 from skyfill.cli import options
 from skyfill.cli.checks import mention_rules
-from skyfill.cli.terminal import GUESSED, mention, note, warn, write_json
-from skyfill.errors import shortened
+from skyfill.cli.terminal import GUESSED, listing, mention, note, warn, write_json
 
 
 @click.command(
@@ -53,10 +52,10 @@ def command(context: click.Context, /, **given: Any) -> None:
         given["results"], given["output"], notes=Notes(**words), provenance=made, rules=rules
     )
     if found := [f"{name}: {text}" for name, text in tally.guessed.items()]:
-        mention(GUESSED, lambda room: shortened(found, room, "; "))
+        mention(GUESSED, listing("", found, between="; "))
     if unknown := tally.unknown:
         how = f"declare it, as in --declare 'columns.{unknown[0]}.description=\"...\"'"
-        warn(lambda room: f"no description is known of {shortened(unknown, room)}; {how}")
+        warn(listing("no description is known of ", unknown, f"; {how}"))
     if tally.formulas and given["output"].name.removesuffix(".gz").endswith("csv"):
         (name, count), *_ = tally.formulas.most_common(1)
         warn(

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,11 @@ def mention(kind: str, words: Words) -> None:
     """Print what was guessed, declared or converted; lists are cut."""
     if _is_new(kind, words) and not _told(line := _fitting(f"{kind}: ", words)):
         note(line)
+
+
+def listing(start: str, names: Collection[str], end: str = "", between: str = ", ") -> Words:
+    """Give words with a list that is cut to the room that it has."""
+    return lambda room: f"{start}{shortened(names, room, between)}{end}"
 
 
 def tell_with(context: click.Context, tell: Callable[[str], None]) -> None:

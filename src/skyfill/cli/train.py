@@ -41,7 +41,7 @@ from skyfill.cli.training_columns import (
     with_labels,
 )
 from skyfill.cli.work_progress import work_bar
-from skyfill.errors import CatalogError
+from skyfill.errors import CatalogError, counted
 from skyfill.progress import watched
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     for line in quality_lines({k: found for k, found in model.quality.items() if k in kept}):
         note(line)
     note(
-        f"{facts['rows']} rows, {len(model.names)} features: {words} -> {options['output']} "
-        f"(model {model.identifier})"
+        f"{counted(row=facts['rows'])}, {counted(feature=len(model.names))}: {words} -> "
+        f"{options['output']} (model {model.identifier})"
     )
 
 

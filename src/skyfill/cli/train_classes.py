@@ -14,10 +14,10 @@ from skyfill.cli.checks import check_repeats
 from skyfill.cli.field_shares import facts_of as field_facts
 from skyfill.cli.field_shares import mention_shares, read_field
 from skyfill.cli.input_warnings import warn_of_odd_field
-from skyfill.cli.terminal import warn
+from skyfill.cli.terminal import listing, warn
 from skyfill.cli.train_network import arcs_of, refine_of, words_of_network
 from skyfill.cli.training_columns import with_labels
-from skyfill.errors import CatalogError, DataError, shortened
+from skyfill.errors import CatalogError, DataError, counted
 
 if TYPE_CHECKING:
     from skyfill.catalog import Table
@@ -128,9 +128,9 @@ def _describe(table: Table, fitted: Any, options: Mapping[str, Any]) -> tuple[di
     if few := sorted(name for name, count in counts.items() if count < FEW):
         listed = [f"{name} ({counts[name]})" for name in few]
         start = f"classes with fewer than {FEW} objects, whose probabilities are rough: "
-        warn(lambda room: start + shortened(listed, room))
+        warn(listing(start, listed))
     unlabelled = len(table) - sum(counts.values())
-    rest = f", {unlabelled} rows without a label" if unlabelled else ""
+    rest = f", {counted(row=unlabelled)} without a label" if unlabelled else ""
     facts = {"classes": counts, "calibration": fitted.scorer_.calibration.kind}
     return facts, f"{len(counts)} classes{rest}"
 

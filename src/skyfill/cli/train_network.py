@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skyfill.cli import options as shared
+from skyfill.errors import counted
 
 if TYPE_CHECKING:
     from skyfill.model import Model
@@ -76,10 +77,11 @@ def words_of_network(model: Model, plan: Plan) -> str:
     from skyfill.network.mixture.fit import GIVEN
 
     if plan.arcs == GIVEN:
-        return f"one network of {len(model.network.arcs())} arcs fitted"
-    words = f"{len(model.network.fits)} fits of about {plan.n_components} components"
+        return f"one network of {counted(arc=len(model.network.arcs()))} fitted"
+    n_fits = len(model.network.fits)
+    words = f"{counted(fit=n_fits)} of about {counted(component=plan.n_components)}"
     if plan.n_factors:
-        words += f" with {plan.n_factors} factors"
+        words += f" with {counted(factor=plan.n_factors)}"
     if model.refinement is None:
         return words
-    return f"{words} and forests for {len(set(model.refinement.columns))} features"
+    return f"{words} and forests for {counted(feature=len(set(model.refinement.columns)))}"

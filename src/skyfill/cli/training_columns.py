@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from skyfill.cli import options as shared
-from skyfill.cli.terminal import GUESSED, Words, mention, note, warn
-from skyfill.errors import CatalogError, shortened
+from skyfill.cli.terminal import GUESSED, Words, listing, mention, note, warn
+from skyfill.errors import CatalogError, counted, shortened
 
 if TYPE_CHECKING:
     from skyfill.catalog import Schema, Table, Verdict
@@ -84,8 +84,8 @@ def choose_features(
     if asked:
         names = tuple(name for name in asked if table.column(name).null_count < len(table))
         if empty := [name for name in asked if name not in names]:
-            rest = f": no value in {len(table)} rows; left out of the features"
-            warn(lambda room: f"{shortened(empty, room)}{rest}")
+            rest = f": no value in {counted(row=len(table))}; left out of the features"
+            warn(listing("", empty, rest))
     else:
         names = tuple(name for name, found in verdicts.items() if found.is_feature)
     if not names:
@@ -139,24 +139,26 @@ def mention_columns(
     told = {n: v.tells or ("all",) for n, v in taken.items() if v.tells or v.why == COPY}
     lines: list[tuple[Callable[[Words], None], Words]] = []
     if texts := [name for name, found in taken.items() if found.why == AS_TEXT]:
-        lines.append((_guessed, _listing("numbers written as text: ", texts)))
+        lines.append((_guessed, listing("numbers written as text: ", texts)))
     used = error_rules(_described(verdicts), names).to_dict() if uses_errors else {}
     if used:
         words = [f"{name} of {facts['of']}" for name, facts in used.items()]
-        lines.append((_guessed, _listing(f"errors of {_counted(words)} are used: ", words)))
+        lines.append(
+            (_guessed, listing(f"errors of {counted(column=len(words))} are used: ", words))
+        )
     for role, how in (("error", "train --errors on uses them"), ("limit", "--role {} uses it")):
         some = {name: found.of for name, found in beside.items() if found.role == role}
         if some and not (uses_errors and role == "error"):
-            start = f"{role}s of {_counted(some)} are known and not used: "
+            start = f"{role}s of {counted(column=len(some))} are known and not used: "
             name, of = next(iter(some.items()))
             words = [f"{name} of {of}" for name, of in some.items()]
             end = f"; {how.format(f'{name}={role}:{of}')}"
-            lines.append((_guessed, _listing(start, words, end)))
+            lines.append((_guessed, listing(start, words, end)))
     words = [f"{n} ({v.example[:20]})" for n, v in verdicts.items() if v.why == WORDS]
     if words and not is_asked:
         how = "; declare such cells as gaps (columns.NAME.sentinels = [...]) or correct them"
         start = "left out, since not all of their cells are numbers: "
-        lines.append((warn, _listing(start, words, how)))
+        lines.append((warn, listing(start, words, how)))
     if told:
         listed = [f"{n} ({shortened(each, 30)})" for n, each in told.items()]
         how = (
@@ -164,7 +166,7 @@ def mention_columns(
             "features with --features"
         )
         start = "classes that a column gives away nearly alone: "
-        lines.append((warn, _listing(start, listed, how)))
+        lines.append((warn, listing(start, listed, how)))
     if not is_asked:
         rest = {n: v for n, v in verdicts.items() if n not in (*taken, *beside, label)
                 and not (v.why == "declared" and v.of) and v.why != WORDS}  # fmt: skip
@@ -174,14 +176,6 @@ def mention_columns(
     announce(f"features ({len(names)}): {shortened(names, LINE)}" if names else NOTHING)
     for say, line in lines:
         say(line)
-
-
-def _counted(names: Collection[str]) -> str:
-    return f"{len(names)} column{'s' if len(names) != 1 else ''}"
-
-
-def _listing(start: str, names: Sequence[str], end: str = "") -> Words:
-    return lambda room: f"{start}{shortened(names, room)}{end}"
 
 
 def error_rules(judged: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> Schema:
