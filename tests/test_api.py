@@ -231,7 +231,7 @@ def test_options_are_those_of_the_shell(model):
         model.classify(frame, json=True)
     with pytest.raises(TypeError, match="delimiter: is for files, not for tables in memory"):
         skyfill.train(frame, "type", delimiter=";")
-    with pytest.raises(TypeError, match="scheduler: a table in memory needs none"):
+    with pytest.raises(TypeError, match="scheduler: has no effect in Python, since the table"):
         model.impute(frame, scheduler="local")
     with pytest.raises(CatalogError, match=r"'--sure': 2.0 is not in the range"):
         model.classify(frame, sure=2.0)

@@ -87,15 +87,15 @@ def train(table: Any, label: str | None = None, **options: Any) -> Model:
     """
     if not _is_path(table):
         source = TableSource.of(as_table(table))
-        with _asked(training.command, {"catalog": source}, {"label": label, **options}) as asked:
-            return Model.of(training.learn(*asked).model)
+        with _call(training.command, {"catalog": source}, {"label": label, **options}) as call:
+            return Model.of(training.learn(*call).model)
     # A large catalogue is learned from by way of files beside the model.
     with (
         TemporaryDirectory() as folder,
-        _asked(training.command, {"catalog": fspath(table)}, {"label": label, **options}) as asked,
+        _call(training.command, {"catalog": fspath(table)}, {"label": label, **options}) as call,
     ):
-        asked[1]["output"] = Path(folder) / "model.skyfill"
-        return Model.of(training.learn(*asked).model)
+        call[1]["output"] = Path(folder) / "model.skyfill"
+        return Model.of(training.learn(*call).model)
 
 
 def load_model(path: str | PathLike[str]) -> Model:
@@ -151,11 +151,14 @@ class Model(models.Model):
                 f"{table}: a HATS catalogue is not read into memory; skyfill {command.name} "
                 "writes another"
             )
-        if "scheduler" in options:
-            raise TypeError(f"scheduler: a table in memory needs none; see skyfill {command.name}")
+        if options.get("scheduler") is not None:
+            raise TypeError(
+                f"scheduler: has no effect in Python, since the table is read into memory; see "
+                f"skyfill {command.name}"
+            )
         places = {"model": self, "catalog": fspath(table) if source is None else source}
-        with _asked(command, places, options) as asked:
-            found = work(*asked).table
+        with _call(command, places, options) as call:
+            found = work(*call).table
         return found if source is None else as_given(found, source.rows, table)
 
 
@@ -163,13 +166,13 @@ def _is_path(table: Any) -> bool:
     return isinstance(table, str | PathLike)
 
 
-Asked = tuple[click.Context, dict[str, Any]]
+Call = tuple[click.Context, dict[str, Any]]
 
 
 @contextmanager
-def _asked(
+def _call(
     command: click.Command, places: Mapping[str, Any], options: Mapping[str, Any]
-) -> Iterator[Asked]:
+) -> Iterator[Call]:
     """Give what a command gets that is typed with these options; `places` are its arguments.
 
     What it says becomes warnings, and what it complains of errors of this package.

@@ -57,7 +57,7 @@ def test_objects_of_which_nothing_was_said_are_counted_and_not_scored():
 def test_weighted_classes_are_compared_with_their_weighted_shares():
     P = np.array([[0.9, 0.1]] * 90 + [[0.3, 0.7]] * 10)
     truth = np.repeat([0, 1], [90, 10])
-    found = class_quality(P, truth, ["a", "b"], apart="folds", shares=np.array([0.5, 0.5]))
+    found = class_quality(P, truth, ["a", "b"], apart="folds", fractions=np.array([0.5, 0.5]))
     assert found["stated"] == pytest.approx([0.6, 0.4])
     assert found["true"] == [0.5, 0.5]
 

@@ -195,7 +195,7 @@ def test_what_was_not_measured_is_said(folder, tmp_path):
     done = ran(*words, "--label", "kind", *QUICK, "--no-calibration")
     assert "classes not measured: no folds are made with --no-calibration" in done.stderr
     done = ran(*words, "--components", "1", "--fits", "1", "--refine", "off")
-    assert "filled values not measured: no cells are hidden without --refine" in done.stderr
+    assert "filled values not measured: no cells are hidden with --refine off" in done.stderr
     done = ran(*words, "--label", "kind", "--method", "paper", "--trees", "20")
     assert "rows that each tree did not learn from (out of bag): accuracy 0." in done.stderr
 

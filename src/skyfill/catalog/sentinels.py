@@ -138,8 +138,9 @@ def find_unmistakable(summary: ColumnSummary) -> list[Suspect]:
     """Find values of a column of numbers that surely stand for "no value".
 
     They are of the kind that surveys use (`find_usual`), in two rows or more and at an end of the
-    column; there are ten other values, and they are ten times lower than all of these, further off
-    than the range of these, or ten times as frequent as any and well apart from all.
+    column, which has ten other values. And they are negative where none of these is, or ten times
+    lower than the lowest, or further off than the range of these, or ten times as frequent as any
+    and well apart from all.
 
     Examples
     --------

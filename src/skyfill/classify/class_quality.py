@@ -31,7 +31,7 @@ def class_quality(
     classes: Sequence[str],
     *,
     apart: str,
-    shares: Array | None = None,
+    fractions: Array | None = None,
 ) -> dict[str, Any]:
     """Score class probabilities of objects whose classes are known, as plain values.
 
@@ -44,15 +44,15 @@ def class_quality(
     apart : {"folds", "bags", "new"}
         Why what was said of an object does not rest on its label: it is in another fold, was not
         in the sample of a tree, or was not learned from.
-    shares : array of shape (classes,), optional
-        Of the classes, if objects of some weigh more when probabilities are learned.
+    fractions : array of shape (classes,), optional
+        Class fractions that the probabilities assume; by default those of the objects.
 
     Returns
     -------
     dict
         ``methods`` holds the scores, each with its standard error, as `ClassComparison.to_dict`
         writes them; ``unmeasured`` counts the objects of each class of which nothing was said,
-        ``stated`` and ``true`` are the shares of the classes.
+        ``stated`` and ``true`` are the class fractions.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def class_quality(
     if not len(truth):
         return facts
     support = np.bincount(truth, minlength=len(names))
-    true = support / len(truth) if shares is None else shares * (support > 0)
+    true = support / len(truth) if fractions is None else fractions * (support > 0)
     weights = (true / np.maximum(support, 1))[truth]
     return facts | {
         "support": support.tolist(),

@@ -76,8 +76,8 @@ def averages(scores: ClassScores, kind: str) -> tuple[float, float, float]:
 
     Classes without an object do not count.
     """
-    there = scores.support > 0
-    weights = scores.support if kind == "weighted" else there.astype(np.float64)
+    occurs = scores.support > 0
+    weights = scores.support if kind == "weighted" else occurs.astype(np.float64)
     share = weights / weights.sum()
     return tuple(float(value @ share) for value in scores[:3])  # type: ignore[return-value]
 
@@ -112,10 +112,10 @@ def scalar_scores(probabilities: Array, truth: Codes, weights: Array) -> dict[st
     predicted = probabilities.argmax(axis=1)
     counts = np.stack([confusion(truth, predicted, n_classes, row) for row in weights])
     scores = class_scores(counts)
-    there = scores.support > 0
+    occurs = scores.support > 0
     return {
         "accuracy": weights @ (predicted == truth) / total,
-        "macro_f": (scores.f * there).sum(axis=1) / there.sum(axis=1),
+        "macro_f": (scores.f * occurs).sum(axis=1) / occurs.sum(axis=1),
         "weighted_f": (scores.f * scores.support).sum(axis=1) / total,
         "log_loss": weights @ log_losses(probabilities, truth) / total,
         "brier": weights @ brier_scores(probabilities, truth) / total,

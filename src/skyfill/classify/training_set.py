@@ -199,9 +199,10 @@ class ClassCounts(NamedTuple):
 
 def _check_classes(counts: Mapping[str, int], n_all: int, label: str) -> None:
     if len(counts) > MOST_CLASSES or (not counts and n_all > 1):
+        why = f"more than {MOST_CLASSES} classes" if counts else "none in two rows or more"
         raise DataError(
-            f"column {label!r} has {n_all} different values, {MOST_CLASSES} classes of two objects "
-            "at most: is it an identifier? Name another column, or drop rare classes (--min-class)"
+            f"column {label!r} has {n_all} different values, {why}: is it an identifier? Name "
+            "another column, or drop rare classes (--min-class)"
         )
     if len(counts) < 2:
         what = f"all labels are of one class, {next(iter(counts))}" if counts else "no label"

@@ -173,8 +173,8 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
     mention_gaps(count_rejected(model, prepared(model, table)), len(table))
     table = cleaned(model, table)
     _mention_units(model, table)
-    empty = [n for n in model.names if n in table.names and _has_no_value(table, n)]
-    if empty:
+    known = [name for name in model.names if name in table.names]
+    if empty := [name for name in known if table.column(name).null_count == len(table) > 0]:
         warn(listing("", empty, f": no value in {counted(row=len(table))}; taken as gaps"))
     warn_of_flags(table, model.names, model.declared)
     warn_of_companions(model.features, table)
@@ -196,11 +196,6 @@ def check_use(model: Model, table: Table, *, are_objects: bool = True) -> None:
     if are_objects and not are_associations(table.names):
         warn_of_disagreement(model, rest)
     warn_of_gaps_beyond(model, rest)
-
-
-def _has_no_value(table: Table, name: str) -> bool:
-    column = table.column(name)
-    return bool(len(table)) and column.null_count == len(table)
 
 
 def check_source(model: Model, source: Source, rules: Schema) -> None:

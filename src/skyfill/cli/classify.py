@@ -127,7 +127,7 @@ def classify(context: click.Context, options: dict[str, Any]) -> Classified:
         warn(
             f"{known} of {done.rows} rows are in the training set (marked in the column "
             f"{prefix}{TRAINED_ON}): the model knew their classes, so that they say "
-            "nothing about how well it classifies; see skyfill evaluate --label"
+            "nothing about how well it classifies; skyfill inspect MODEL does"
         )
     return Classified(done, work, job, table)
 

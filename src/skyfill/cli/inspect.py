@@ -1,4 +1,4 @@
-"""`skyfill inspect`: the columns of a table, and values that may be sentinels."""
+"""`skyfill inspect`: the columns and classes of a table and what may be wrong; or a model."""
 
 from functools import partial
 from pathlib import Path

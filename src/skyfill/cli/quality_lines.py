@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from skyfill.errors import shortened
+
 MOST_LINES = 15
 _APART = {
     "folds": "rows that each fold did not learn from",
@@ -47,8 +49,6 @@ def class_lines(found: Mapping[str, Any]) -> Iterator[str]:
     if found["apart"] == "bags":
         yield _FEW_VOTES
     if found["unmeasured"]:
-        from skyfill.errors import shortened
-
         lost = [f"{name} ({n})" for name, n in found["unmeasured"].items()]
         why = "without probabilities" if found["apart"] == "new" else "in no fold"
         yield f"objects that were not measured, being {why}: {shortened(lost, 130)}"
@@ -98,8 +98,6 @@ def _filling_lines(found: Mapping[str, Any]) -> Iterator[str]:
     for name, why in found["unmeasured"].items():
         reasons.setdefault(why, []).append(name)
     if reasons:
-        from skyfill.errors import shortened
-
         listed = "; ".join(f"{why}: {shortened(names, 100)}" for why, names in reasons.items())
         yield f"not measured: {listed}"
 

@@ -131,7 +131,7 @@ SAMPLED_ROWS, SAMPLED_CELLS = 1 << 13, 1 << 22
 @shared.as_json("what was learned")
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
-    """Learn a model of the features of CATALOG in spite of its gaps.
+    """Learn a model of the features of CATALOG, including incomplete rows.
 
     With --label it also learns to classify; rows without a label help with the features. Columns
     of role limit and error, and reasons of gaps, tell what is known besides the values. Out of

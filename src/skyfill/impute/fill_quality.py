@@ -15,10 +15,10 @@ Mask = NDArray[np.bool_]
 
 
 class HeldResult(NamedTuple):
-    """What forests make of the hidden cells of a column that they did not see.
+    """What the forest of a column makes of hidden cells that it did not learn from.
 
-    How far they are followed is chosen on other cells. `error` or `inside`, whether the truth is in
-    the 90 % interval, is None where they are not followed there.
+    Its blend weights were chosen on other cells. `error` is None where means are left to the
+    mixtures, `inside`, whether the truth is in the 90 % interval, where intervals are.
     """
 
     kind: Kind
@@ -37,7 +37,7 @@ class FillQuality(NamedTuple):
     error, mean_error : arrays of shape (p,)
         Root mean square error of the filled values, and of the column's mean in their place.
     inside : array of shape (p,)
-        Share of the true values that lie in their 90 % interval.
+        Fraction of the true values that lie in their 90 % interval.
     """
 
     cells: NDArray[np.int64]
@@ -47,7 +47,7 @@ class FillQuality(NamedTuple):
 
 
 def measure_filling(
-    cells: Cells, kinds: list[Kind], views: list[Views], followed: list[HeldResult]
+    cells: Cells, kinds: list[Kind], views: list[Views], forests: list[HeldResult]
 ) -> FillQuality:
     """Compare what was filled into hidden cells with their values.
 
@@ -57,29 +57,29 @@ def measure_filling(
         The rows whose cells were hidden.
     kinds, views : lists
         Kinds of gaps, and their hidden cells as the mixtures fill them (`make_views`).
-    followed : list of HeldResult
-        What forests make of them, where these are followed.
+    forests : list of HeldResult
+        What forests make of them, where these correct the mixtures.
     """
     p = cells.values.shape[1]
     found = FillQuality(np.zeros(p, np.int64), *np.full((3, p), np.nan))
     for j in range(p):
-        mine = [i for i, kind in enumerate(kinds) if kind.place == j]
-        if not sum(len(views[i].row) for i in mine):
+        places = [i for i, kind in enumerate(kinds) if kind.place == j]
+        if not sum(len(views[i].row) for i in places):
             continue
-        sides = [_filled(kinds[i], views[i], followed) for i in mine]
+        sides = [_filled(kinds[i], views[i], forests) for i in places]
         error, inside = (np.concatenate(side) for side in zip(*sides, strict=True))
-        truth = np.concatenate([views[i].truth for i in mine])
+        truth = np.concatenate([views[i].truth for i in places])
         found.cells[j] = len(truth)
         found.error[j], found.inside[j] = root_mean_square(error), inside.mean()
         found.mean_error[j] = root_mean_square(truth - np.nanmean(cells.values[:, j]))
     return found
 
 
-def _filled(kind: Kind, views: Views, followed: list[HeldResult]) -> tuple[Array, Mask]:
+def _filled(kind: Kind, views: Views, forests: list[HeldResult]) -> tuple[Array, Mask]:
     """Errors of the cells of a kind of gaps, and whether their truth is in the 90 % interval."""
     error, low, high = views.truth - views.mean, views.quantiles[0], views.quantiles[-1]
     inside = (views.truth >= low) & (views.truth <= high)
-    for held in followed:
+    for held in forests:
         if held.kind is kind:
             error[held.ok] = error[held.ok] if held.error is None else held.error
             inside[held.ok] = inside[held.ok] if held.inside is None else held.inside

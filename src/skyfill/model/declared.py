@@ -93,10 +93,10 @@ def find_sentinels(
 def rejected_cells(model: Model, table: Table) -> dict[str, NDArray[np.bool_]]:
     """Mark the cells of features and of their errors that are gaps, though they hold numbers.
 
-    Each cell is judged alone: it holds a value that was found to mean a gap in training, or one of
-    the usual kind that is outside the range seen in training by more than the width of this range,
-    or negative where that is not. An error of the usual kind that is larger than this width counts
-    as missing.
+    Each cell is judged alone. It is a gap if its value was found to mean a gap in training, or if
+    it is of the usual kind (`find_usual`) and either lies outside the training range by more than
+    the width of this range, or is negative while the training range is not. An error of the usual
+    kind that is negative or larger than this width is a gap, too.
 
     Returns
     -------

@@ -37,13 +37,14 @@ def filling_quality(
     -------
     dict
         ``features`` with the number of hidden cells, the root mean square error of what was filled,
-        that of the column's mean, and the share of the true values in 90 % intervals with its
+        that of the column's mean, and the fraction of the true values in 90 % intervals with its
         standard error; ``unmeasured`` says of other features why not, ``not_measured`` of all.
     """
     if found is None:
         few = f"the table has fewer than {LEAST_ROWS} rows" if refine else ""
         alone = "one feature cannot be filled from others" if len(names) < 2 else ""
-        return {"not_measured": alone or few or "no cells are hidden without --refine"}
+        none = "no cells are hidden with --refine off, or for one network"
+        return {"not_measured": alone or few or none}
     noisy = np.asarray(cells.is_noisy.any(axis=0))
     features, unmeasured = [], {}
     for j, name in enumerate(names):
@@ -78,8 +79,8 @@ def quality_of_classes(fitted: Any, texts: NDArray[Any], label: str | None) -> d
     classes = fitted.scorer_.classes
     place = {name: c for c, name in enumerate(classes)}
     truth = np.array([place[text] for text in known], np.intp)
-    how = {"apart": BAGS if fitted.method == "paper" else FOLDS, "shares": fitted.scorer_.shares}
-    found = class_quality(fitted.out_of_fold_, truth, classes, **how)
+    apart, fractions = BAGS if fitted.method == "paper" else FOLDS, fitted.scorer_.shares
+    found = class_quality(fitted.out_of_fold_, truth, classes, apart=apart, fractions=fractions)
     if not found["objects"]:
         found["not_measured"] = "no folds are made with --no-calibration"
     return {"label": label, **found}

@@ -172,10 +172,15 @@ def smooth_margin(seen: Array, *, bent: bool = True) -> Margin:
 def find_positive(cells: Cells, fluxes: Sequence[bool | None] | None = None) -> BoolArray:
     """Find the columns that are mapped by their logarithms unless they are mapped by ranks.
 
-    All that was measured is positive, and it is a flux, or some of the rest lies below upper
-    limits, or it spans over a decade. In a table of values and gaps alone, hidden cells judge maps
-    of what may be no flux. What is none, as a magnitude, is False in `fluxes`; None: nothing is
-    known.
+    Their measured values are positive, and they are fluxes, have upper limits, or span more than a
+    decade.
+
+    Parameters
+    ----------
+    cells : Cells
+    fluxes : sequence, optional
+        True for a flux, False for what is none, as a magnitude. None where nothing is known: of a
+        table of values and gaps alone such a column is not taken; hidden cells choose its map.
 
     Examples
     --------
@@ -210,7 +215,7 @@ def _known(cells: Cells, j: int) -> tuple[Array, Array]:
 
 
 def log_margin(seen: Array, limits: Array = _NONE) -> Margin:
-    """Map positive values by their logarithm; limits, which lie where no value was seen, count.
+    """Map positive values by their logarithm, scaled by all values and positive limits.
 
     Examples
     --------

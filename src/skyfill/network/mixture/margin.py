@@ -162,7 +162,7 @@ class Identity(Margin):
 class Logarithm(Margin):
     """The margin of a positive quantity: its logarithm, by lines between many knots.
 
-    It gives back nothing at or below zero; values there have the lowest score.
+    All values that it returns are positive; values at or below zero have the lowest score.
     """
 
     def score_errors(self, values: Array, errors: Array) -> Array:

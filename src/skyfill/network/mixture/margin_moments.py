@@ -1,11 +1,11 @@
 """Mean and variance of a value whose normal score is normal: a margin, smoothed and tabulated.
 
 A margin jumps beside an atom and rises steeply in a long tail, where the few nodes of a quadrature
-hit or miss. So the integrals are taken beforehand, in closed form from knot to knot for narrow
-normals about every score. These smoothed further are normals of spreads that grow in steps of 19 %.
-Any other normal is one of these about a center that is normal itself: over the center, three nodes
-see smooth functions alone. The error is below 0.002 of the height of a jump, for spreads from 1/32
-to 2.
+hit or miss. So the integrals are tabulated: in closed form, from knot to knot, for a narrow normal
+about each score. Smoothing gives the tables of wider normals, whose standard deviations grow in
+steps of 19 %. A normal of any other width is one of these convolved with another normal: over the
+latter, three nodes of a quadrature see smooth functions alone. The error is below 0.002 of the
+height of a jump, for standard deviations from 1/32 to 2.
 
 Models of earlier versions began with averages over narrow cells of scores, or took seven nodes of a
 tabulated map; they still do, so that a model file gives the numbers that it gave when it was new.

@@ -2,7 +2,8 @@
 
 A key is a number of 64 bits. With the number of a draw it gives a stream, and with the code of a
 column the numbers of that column in this draw. Each step is the mixing function of splitmix64
-(Steele, Lea & Flood 2014): to change one bit changes every other one with a chance of one half.
+(Steele, Lea & Flood 2014): where one bit of its input differs, each bit of its output differs with
+probability 1/2.
 """
 
 from __future__ import annotations
