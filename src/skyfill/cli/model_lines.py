@@ -1,16 +1,16 @@
-"""What `skyfill inspect` and `skyfill show` print of a model file."""
+"""What is printed of a model: of its file, by `skyfill inspect`, and after training."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from skyfill.cli.checks import fact_words
 from skyfill.cli.quality_lines import quality_lines
-from skyfill.cli.terminal import beyond_line, cells_line, echo, logarithms_line, write_json
-from skyfill.errors import ModelError, counted
+from skyfill.cli.terminal import echo, write_json
+from skyfill.errors import ModelError, counted, shortened
 from skyfill.model_archive import read_description
 
 MOST_ARCS = 30
@@ -128,3 +128,56 @@ def _arc_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield f"\n{counted(arc=len(arcs))} ({what}){shown}"
     for arc in arcs[:MOST_ARCS]:
         yield f"  {arc['parent']} -> {arc['child']}  {arc['strength']:.2f}"
+
+
+def cells_line(cells: Mapping[str, Any] | None) -> str:
+    """Say what was known of the cells of a training set.
+
+    Examples
+    --------
+    >>> cells_line({"errors": "on", "seen": 90, "with_errors": 80, "limited": 7, "unknown": 3})
+    'cells: 90 seen (80 with errors), 7 beyond limits, 3 unknown'
+    >>> cells_line(None)
+    'cells: values and gaps alone; no limits, errors not used'
+    """
+    if cells is None:
+        return "cells: values and gaps alone; no limits, errors not used"
+    errors = f"{cells['with_errors']} with errors" if cells["errors"] == "on" else "errors not used"
+    return (
+        f"cells: {cells['seen']} seen ({errors}), {cells['limited']} beyond limits, "
+        f"{cells['unknown']} unknown"
+    )
+
+
+def logarithms_line(names: Sequence[str]) -> str:
+    """Say which features are mapped by their logarithms.
+
+    Examples
+    --------
+    >>> logarithms_line(["S_3.6", "S_4.5"])
+    'mapped by their logarithms: S_3.6, S_4.5'
+    """
+    return f"mapped by their logarithms: {shortened(names, 200)}"
+
+
+def beyond_line(beyond: Mapping[str, Any]) -> str:
+    """Say which features have gaps beyond what was measured, and what that does to them.
+
+    Examples
+    --------
+    >>> beyond_line({"shares": {"J": 0.93, "K": 0.5}, "shared_regressions": False})
+    'beyond what was measured: J (93 % of its gaps), K (50 %): objects without them are unlike \
+all that have them; intervals are widened there'
+    """
+    (first, share), *others = beyond["shares"].items()
+    listed = [f"{first} ({100 * share:.0f} % of its gaps)"]
+    listed += [f"{name} ({100 * share:.0f} %)" for name, share in others]
+    shared = ", and components share their regressions" if beyond["shared_regressions"] else ""
+    return (
+        f"beyond what was measured: {shortened(listed, 90)}: objects without {_them(others)} are "
+        f"unlike all that have {_them(others)}; intervals are widened there{shared}"
+    )
+
+
+def _them(others: Sequence[object]) -> str:
+    return "them" if others else "it"

@@ -14,15 +14,9 @@ from skyfill.cli.checks import check_training, mention_rules
 from skyfill.cli.effort import settle_effort, takes_effort
 from skyfill.cli.expected_cost import LARGE_STEPS, expect_train
 from skyfill.cli.field_shares import field_files, takes_field
+from skyfill.cli.model_lines import beyond_line, cells_line, logarithms_line
 from skyfill.cli.quality_lines import quality_lines
-from skyfill.cli.terminal import (
-    beyond_line,
-    cells_line,
-    logarithms_line,
-    note,
-    now_and_then,
-    write_json,
-)
+from skyfill.cli.terminal import note, now_and_then, write_json
 from skyfill.cli.train_classes import CLASS_OPTIONS, components_of, grow_classes, learn_classes
 from skyfill.cli.train_large import out_of_core, resume
 from skyfill.cli.train_network import (
