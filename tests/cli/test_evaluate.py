@@ -245,12 +245,15 @@ def test_scores_in_a_field_have_its_shares(run, few_trees, labelled, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--field", "stars.parquet"], "needs --label COLUMN"),
+        (["--field", "stars.parquet"], "--field: needs --label COLUMN"),
+        (["--without", "gaia"], "--without: needs --label COLUMN"),
+        (["--merge", "A,B=C"], "--merge: needs --label COLUMN"),
+        (["--min-class", "5"], "--min-class: needs --label COLUMN"),
         (["--label", "kind"], "no column 'kind'"),
         (["--label", "class", "--methods", "magic"], "no method 'magic'"),
         (["--label", "class", "--without", "wise"], "no feature 'wise'"),
         (["--label", "class", "--folds", "none"], "--folds: none is for filling"),
-        (["--label", "id"], "120 different values, 300 classes of two objects at most: is it an"),
+        (["--label", "id"], "120 different values, none in two rows or more: is it an"),
         (["--label", "class", "--columns", "V,class"], "must not be learned: class (label)"),
     ],
 )

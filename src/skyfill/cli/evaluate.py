@@ -26,7 +26,13 @@ from skyfill.cli.expected_cost import expect_methods
 from skyfill.cli.field_shares import read_field, show_field_scores, takes_field
 from skyfill.cli.input_warnings import warn_of_odd_field
 from skyfill.cli.terminal import echo, note, write_json
-from skyfill.cli.training_columns import choose_features, takes_classes, takes_tree, with_labels
+from skyfill.cli.training_columns import (
+    choose_features,
+    refuse_without_label,
+    takes_classes,
+    takes_tree,
+    with_labels,
+)
 from skyfill.cli.work_progress import work_bar
 from skyfill.errors import CatalogError, DataError, counted, shortened
 
@@ -135,6 +141,7 @@ def command(**options: Any) -> None:
     from skyfill.catalog import read_table
     from skyfill.model import before_filling
 
+    refuse_without_label(options, ("without", "field", "tree", "merge", "min_class"))
     rules = shared.rules_of(options)
     table = read_table(options["catalog"], schema=rules)
     mention_rules(rules, table.names)
@@ -157,9 +164,6 @@ def command(**options: Any) -> None:
     if options["label"]:
         words = table.column(options["label"]).to_pylist()
         _compare_classifiers(numbers, words, groups, _field(raw, names, options), options)
-    elif options["field"] or options["tree"]:
-        hint = "--field" if options["field"] else "--tree"
-        raise click.BadParameter("needs --label COLUMN", param_hint=hint)
     else:
         _compare_imputers(numbers, table, groups, options)
 
@@ -237,10 +241,10 @@ def _compare_classifiers(
         facts["levels"], more_tables = compare_levels(found, options["tree"])
         tables += more_tables
     if field is not None:
-        there = score_in_field(
+        in_field = score_in_field(
             found, X, labels, methods, field.numbers(*names), seed=options["seed"]
         )
-        facts["field"], more_tables = show_field_scores(there, len(field), options["field"])
+        facts["field"], more_tables = show_field_scores(in_field, len(field), options["field"])
         tables += more_tables
     _write(options, facts, tables, partial(draw_classification, found))
     unlabelled = len(X) - len(found.truth)

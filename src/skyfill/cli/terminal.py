@@ -98,13 +98,8 @@ def _told(line: str) -> bool:
 
 def _fitting(start: str, words: Words) -> str:
     """Give lists as much room as a line has."""
-    rooms = ROOMS if callable(words) else ROOMS[-1:]
-    lines = (start + (words(room) if callable(words) else words) for room in rooms)
-    found = ""
-    for found in lines:
-        if found == within_line(found):
-            break
-    return within_line(found)
+    lines = [start + words] if isinstance(words, str) else [start + words(room) for room in ROOMS]
+    return next((line for line in lines if line == within_line(line)), within_line(lines[-1]))
 
 
 def within_line(text: str) -> str:

@@ -30,6 +30,7 @@ from skyfill.cli.train_network import (
 from skyfill.cli.training_columns import (
     choose_features,
     error_rules,
+    refuse_without_label,
     takes_classes,
     takes_tree,
     with_labels,
@@ -170,8 +171,7 @@ def learn(context: click.Context, options: dict[str, Any]) -> Trained:
     from skyfill.model.description import describe_beyond, describe_logarithms, describe_refined
     from skyfill.scale import TableSource, open_source, read_whole
 
-    if not options["label"]:
-        _refuse_class_options(options)
+    refuse_without_label(options, CLASS_OPTIONS)
     settle_effort(context, options)
     settle_network(context, options)
     place, catalog = choose_place(options), options["catalog"]
@@ -288,12 +288,3 @@ def _learn_features(table: Table, names: tuple[str, ...], options: dict[str, Any
     trials = [{**plan._asdict(), "held_out": score} for plan, score in learned.trials]
     facts = {"rows": len(table), "plan": learned.plan._asdict(), "trials": trials}
     return model, facts, words_of_network(model, learned.plan)
-
-
-def _refuse_class_options(options: dict[str, Any]) -> None:
-    """Say when an option of the classifier is given without labels."""
-    for name in CLASS_OPTIONS:
-        if options[name]:
-            raise click.BadParameter(
-                "needs --label COLUMN", param_hint=f"--{name.replace('_', '-')}"
-            )

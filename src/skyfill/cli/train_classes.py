@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FEW = 10
 # Options that make no sense without labels.
 CLASS_OPTIONS = (
-    "trees", "class_weight", "prior", "field", "no_calibration", "merges", "min_class",
+    "trees", "class_weight", "prior", "field", "no_calibration", "merge", "min_class",
     "tree",
 )  # fmt: skip
 Learned = tuple["Model", dict[str, Any], str]

@@ -28,7 +28,6 @@ LEAST = 2
 takes_classes = shared.stacked(
     click.option(
         "--merge",
-        "merges",
         multiple=True,
         metavar="CLASS,...=NAME",
         help='Take classes for one, as in "YSO?,YSO??=YSO"; may be repeated.',
@@ -237,6 +236,14 @@ def _check_numbers(table: Table, names: Sequence[str]) -> None:
         raise CatalogError(shortened(faults, LINE, "; "))
 
 
+def refuse_without_label(options: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse options of classes where no column of classes is given."""
+    for name in names:
+        if options[name] and not options["label"]:
+            hint = f"--{name.replace('_', '-')}"
+            raise click.BadParameter("needs --label COLUMN", param_hint=hint)
+
+
 def with_labels(table: Table, options: Mapping[str, Any]) -> Table:
     """Read the classes, merge them and drop rare ones, as --merge and --min-class say."""
     import pyarrow as pa
@@ -256,7 +263,7 @@ def with_merged(table: Table, options: Mapping[str, Any]) -> tuple[Table, ClassC
     from skyfill.catalog.class_labels import class_texts
     from skyfill.classify.training_set import ClassCounts, merged
 
-    label, merges = options["label"], _merges(options["merges"])
+    label, merges = options["label"], _merges(options["merge"])
     # A word that is merged is meant as a class.
     words = shared.rules_of(options).unlabelled(label) - {each.casefold() for each in merges}
     counts = ClassCounts.of(table, label, words)
