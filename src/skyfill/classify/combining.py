@@ -97,7 +97,7 @@ class Combined(NamedTuple):
     P: Array
     apart: Array
 
-    def judge(self, scorer: Scorer, known: Known) -> Fitted:
+    def finalize(self, scorer: Scorer, known: Known) -> Fitted:
         """Tell a scorer how its members are combined, and what it says of held-out objects."""
         inside = known.fold[: known.n] >= 0
         out = np.full((known.n, len(scorer.classes)), np.nan)

@@ -174,7 +174,7 @@ def fit_scorer(
         looks=learn_looks(mine.values[:n], y[:n], len(shares)),
         field_gaps=None if copies is None else learn_gaps(copies.values),
     )
-    fitted = combined.judge(scorer, known)
+    fitted = combined.finalize(scorer, known)
     if grown.out_of_bag is not None:
         fitted = fitted._replace(out_of_fold=grown.out_of_bag[:n])
     if training.field is None:

@@ -85,6 +85,6 @@ def with_field(
         if field is not None and chosen is not None:
             mixture, parts = chosen
             combined = combine(parts, known, rng, field.common)
-            fitted = combined.judge(replace(scorer, mixture=mixture), known)
+            fitted = combined.finalize(replace(scorer, mixture=mixture), known)
             found = shares_among(fitted.scorer, cells)._replace(taught=field.common)
     return Fitted(replace(fitted.scorer, prior=found.shares), fitted.out_of_fold, found)

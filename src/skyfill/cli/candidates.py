@@ -243,7 +243,7 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
     """Add the evidence for and against each candidate if a model is given."""
     from skyfill.catalog import Schema
     from skyfill.errors import ModelError
-    from skyfill.model import judge_of, load_model, scorer_of
+    from skyfill.model import load_model, scorer_and_cells, scorer_of
     from skyfill.model.results import record_of
     from skyfill.report.candidates import evidence, with_evidence
 
@@ -259,9 +259,9 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
         )
     record = record_of(found.table, given["prefix"]) or {}
     is_own = record.get("model") == model.identifier
-    judge, cells = judge_of(model, found.table, record.get("prior") if is_own else None)
+    scorer, cells = scorer_and_cells(model, found.table, record.get("prior") if is_own else None)
     # Draws would add scatter to every difference of odds.
-    classify = partial(judge.probabilities, n_draws=0)
+    classify = partial(scorer.probabilities, n_draws=0)
     bits = evidence(classify, cells, scorer.classes.index(given["name"]))
     return with_evidence(found.table, bits, model.names, given["prefix"]), model.identifier
 

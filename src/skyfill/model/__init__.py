@@ -1,6 +1,6 @@
 """A fitted pipeline: schema, network, scorer and provenance; saved and loaded as one safe file."""
 
-from skyfill.model.applying import Scoring, classify_table, judge_of, likeness_of, scorer_of
+from skyfill.model.applying import Scoring, classify_table, likeness_of, scorer_and_cells, scorer_of
 from skyfill.model.cells import cells_of, features_of, summarize_cells
 from skyfill.model.class_training import add_classes, train_classifier
 from skyfill.model.description import describe_model
@@ -31,7 +31,7 @@ __all__ = [
     "features_of",
     "fill_associations",
     "fill_table",
-    "judge_of",
+    "scorer_and_cells",
     "likeness_of",
     "load_model",
     "refine",

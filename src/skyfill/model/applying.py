@@ -90,11 +90,11 @@ def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Ta
         under another prefix, any other column that has one of these names is refused. The metadata
         tell which columns are the results.
     """
-    how, scorer = how or Scoring(), scorer_of(model)
+    how = how or Scoring()
     more = [] if model.trained_on is None else [results.TRAINED_ON]
-    judge, cells = judge_of(model, table, how.prior)
+    scorer, cells = scorer_and_cells(model, table, how.prior)
     table = check_results(table, scorer, how.prefix, more)
-    found = judge.score(cells, n_draws=how.n_draws, average=how.marginalize, rng=how.seed)
+    found = scorer.score(cells, n_draws=how.n_draws, average=how.marginalize, rng=how.seed)
     columns = _result_columns(scorer, found) | tree_columns(scorer, found.probabilities, how.sure)
     if model.trained_on is not None:
         columns[results.TRAINED_ON] = pa.array(are_known(cells.values, model.trained_on))
@@ -104,7 +104,7 @@ def classify_table(model: Model, table: Table, how: Scoring | None = None) -> Ta
     return results.with_record(table, how.prefix, _record(model, scorer, how))
 
 
-def judge_of(
+def scorer_and_cells(
     model: Model, table: Table, prior: Sequence[float] | None = None
 ) -> tuple[Scorer, Cells]:
     """Return what classifies the rows of a table, and all that it is told of them."""
@@ -126,10 +126,10 @@ def likeness_of(model: Model, table: Table, how: Scoring | None = None) -> Liken
     how : Scoring, optional
     """
     how = how or Scoring()
-    judge, cells = judge_of(model, table, how.prior)
-    P = judge.probabilities(cells, n_draws=how.marginalize, rng=how.seed)
-    named = {"classes": judge.classes, "names": model.names}
-    return measure_likeness(P, judge.prior, cells.values, judge.looks, **named)
+    scorer, cells = scorer_and_cells(model, table, how.prior)
+    P = scorer.probabilities(cells, n_draws=how.marginalize, rng=how.seed)
+    named = {"classes": scorer.classes, "names": model.names}
+    return measure_likeness(P, scorer.prior, cells.values, scorer.looks, **named)
 
 
 def _record(model: Model, scorer: Scorer, how: Scoring) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from skyfill import __version__
 from skyfill.catalog.file_io import open_atomic
 from skyfill.catalog.provenance import read_provenance
 from skyfill.evaluate.surveys import Groups, guess_groups
-from skyfill.model import Model, judge_of
+from skyfill.model import Model, scorer_and_cells
 from skyfill.model.cells import is_magnitude
 from skyfill.model.description import describe_logarithms
 from skyfill.model.results import record_of
@@ -216,8 +216,8 @@ def _importance(report: Report) -> dict[str, Any]:
     model, scorer = report.model, report.model.scorer
     found: dict[str, Any] = {"features": importance_for_features(model.network).tolist()}
     if scorer is not None and report.results is not None and len(report.results.table):
-        judge, cells = judge_of(model, report.results.table)
-        found["classes"] = importance_for_classes(judge, cells).tolist()
+        scorer, cells = scorer_and_cells(model, report.results.table)
+        found["classes"] = importance_for_classes(scorer, cells).tolist()
     return found
 
 
