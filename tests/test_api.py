@@ -225,6 +225,10 @@ def test_options_are_those_of_the_shell(model):
     assert usual.loc[frame["I"].isna(), "sf_gap_share"].isna().all()
     with pytest.raises(TypeError, match=r"no option 'lable'; did you mean 'label'"):
         skyfill.train(frame, lable="type")
+    with pytest.raises(TypeError, match=r"no option 'zz9'; the options are "):
+        skyfill.train(frame, zz9=1)
+    with pytest.raises(ValueError, match=r"no class 'zz9', the classes are QSO, RRL"):
+        quietly(skyfill.train, frame, "type", merge="zz9=b")
     with pytest.raises(TypeError, match="output: has no effect in Python, since the result is"):
         skyfill.train(frame, "type", output="m.skyfill")
     with pytest.raises(TypeError, match="json: has no effect in Python"):

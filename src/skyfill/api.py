@@ -180,7 +180,7 @@ def _call(
     known = {_keyword(each): each for each in command.params if isinstance(each, click.Option)}
     for name in options:
         if name not in known:
-            raise TypeError(f"no option {name!r}; {nearest(name, known)}")
+            raise TypeError(f"no option {name!r}; {nearest(name, known, 'options')}")
         if name in _NOT_HERE and options[name] is not None:
             raise TypeError(f"{name}: has no effect in Python, since {_NOT_HERE[name]}")
         if name in _OF_FILES and options[name] and isinstance(places["catalog"], TableSource):

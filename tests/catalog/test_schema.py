@@ -100,6 +100,7 @@ def test_reading_applies_a_schema_file(tmp_path):
         ("[survey.sage]\ncolumns = [1]", "columns must be a list"),
         ("[columns.J]\nsentinels = 99", "sentinels must be a list"),
         ("columns = 5", "columns in the schema must be tables"),
+        ("[columns.J]\nzz9 = 1", r"no key 'zz9'; the keys are convert, depth, description, "),
         ("[columns.K]\nunit = 'mag'", r"no column 'K'; the columns are J"),
         ("[columns.J]\nsentinels = ['x']", "cannot hold the sentinel 'x'"),
     ],

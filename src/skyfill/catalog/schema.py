@@ -328,7 +328,8 @@ def _rule(
 ) -> Rule:
     for key, value in facts.items():
         if key not in _KEYS:
-            raise CatalogError(f"{place} in the schema: no key {key!r}; {nearest(key, _KEYS)}")
+            hint = nearest(key, sorted(_KEYS), "keys")
+            raise CatalogError(f"{place} in the schema: no key {key!r}; {hint}")
         expected, words = _KINDS.get(key, (str, "text"))
         if not isinstance(value, expected):
             raise CatalogError(f"{place} in the schema: {key} must be {words}, not {value!r}")

@@ -255,15 +255,15 @@ class Table:
         return index
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """Suggest which of `names` the user may have meant."""
+def nearest(name: str, names: Iterable[str], what: str = "columns") -> str:
+    """Suggest which of `names`, those of columns or others, the user may have meant."""
     known = list(names)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     close = [n for n in known if n.lower() == name.lower()] or close
     if close:
         return f"did you mean {', '.join(map(repr, close))}?"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
-    return f"the columns are {shown}" if known else "the table has no columns"
+    return f"the {what} are {shown}" if known else f"the table has no {what}"
 
 
 def refuse_repeated_names(names: Iterable[str]) -> None:

@@ -119,7 +119,9 @@ def merged(texts: Iterable[str | None], names: Mapping[str, str]) -> list[str | 
     lost = sorted(set(names) - set(known))
     if lost:
         classes = sorted({text for text in known if text is not None})
-        hints = "; ".join(f"no class {name!r}, {nearest(name, classes)}" for name in lost)
+        hints = "; ".join(
+            f"no class {name!r}, {nearest(name, classes, 'classes')}" for name in lost
+        )
         raise DataError(f"cannot merge: {hints}")
     return [None if text is None else names.get(text, text) for text in known]
 

@@ -86,8 +86,7 @@ def _check_section(
 def _unknown(where: str, what: str, key: str, known: list[str]) -> SkyfillError:
     from skyfill.catalog.table import nearest
 
-    hint = nearest(key, known).replace("the columns are", "it knows")
-    return SkyfillError(f"{where}: {what}; {hint}")
+    return SkyfillError(f"{where}: {what}; {nearest(key, known, 'names')}")
 
 
 def _commands(root: click.Context) -> Iterator[tuple[tuple[str, ...], click.Command]]:

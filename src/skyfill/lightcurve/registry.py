@@ -224,6 +224,6 @@ def choose_features(names: str | Iterable[str], *, every_band: bool | None = Non
 
 def _feature(name: str) -> CurveFeature:
     if name not in FEATURES:
-        hint = nearest(name, FEATURES).replace("the columns are", "the features are")
+        hint = nearest(name, FEATURES, "features")
         raise DataError(f"no feature {name!r}; {hint}; the sets are macho14 and all")
     return FEATURES[name]
