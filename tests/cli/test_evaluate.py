@@ -253,7 +253,8 @@ def test_scores_in_a_field_have_its_shares(run, few_trees, labelled, tmp_path):
         (["--label", "class", "--methods", "magic"], "no method 'magic'"),
         (["--label", "class", "--without", "wise"], "no feature 'wise'"),
         (["--label", "class", "--folds", "none"], "--folds: none is for filling"),
-        (["--label", "id"], "120 different values, none in two rows or more: is it an"),
+        (["--label", "id"], "120 different values, none in 2 rows or more: is it an"),
+        (["--label", "id", "--min-class", "50"], "none in 50 rows or more: is it an"),
         (["--label", "class", "--columns", "V,class"], "must not be learned: class (label)"),
     ],
 )

@@ -194,23 +194,24 @@ class ClassCounts(NamedTuple):
 
     def check(self, least: int) -> None:
         """Refuse a column that names objects rather than classes, or only one class."""
-        rare = self.rare(least)
-        kept = {name: n for name, n in self.classes.items() if name not in rare}
-        _check_classes(kept, len(self.classes), self.label)
-
-
-def _check_classes(counts: Mapping[str, int], n_all: int, label: str) -> None:
-    if len(counts) > MOST_CLASSES or (not counts and n_all > 1):
-        why = f"more than {MOST_CLASSES} classes" if counts else "none in two rows or more"
-        raise DataError(
-            f"column {label!r} has {n_all} different values, {why}: is it an identifier? Name "
-            "another column, or drop rare classes (--min-class)"
-        )
-    if len(counts) < 2:
-        what = f"all labels are of one class, {next(iter(counts))}" if counts else "no label"
-        raise DataError(
-            f"column {label!r}: {what}; a classifier needs two classes of two objects or more"
-        )
+        rare, n_all = self.rare(least), len(self.classes)
+        kept = [name for name in self.classes if name not in rare]
+        if len(kept) > MOST_CLASSES or (not kept and n_all > 1):
+            why = (
+                f"more than {MOST_CLASSES} classes"
+                if kept
+                else f"none in {counted(row=least)} or more"
+            )
+            raise DataError(
+                f"column {self.label!r} has {n_all} different values, {why}: is it an identifier? "
+                "Name another column, or drop rare classes (--min-class)"
+            )
+        if len(kept) < 2:
+            what = f"all labels are of one class, {kept[0]}" if kept else "no label"
+            raise DataError(
+                f"column {self.label!r}: {what}; a classifier needs two classes of "
+                f"{counted(object=least)} or more"
+            )
 
 
 def _stripped(y: NDArray[Any]) -> NDArray[Any]:

@@ -108,13 +108,9 @@ def judged(table: Table, label: str | None, rules: Schema) -> dict[str, Verdict]
     return judge(before_filling(table), label, results=result_columns(table), unlabelled=words)
 
 
-def describe_verdict(found: Verdict) -> dict[str, Any]:
-    """Return what a column is, for JSON."""
-    return {**asdict(found), "role": str(found.role)}
-
-
 def _described(verdicts: Mapping[str, Verdict]) -> dict[str, dict[str, Any]]:
-    return {name: describe_verdict(found) for name, found in verdicts.items()}
+    """Give what each column is, for JSON."""
+    return {name: {**asdict(found), "role": str(found.role)} for name, found in verdicts.items()}
 
 
 def mention_columns(
