@@ -108,7 +108,7 @@ def limit_words(detection: Mapping[str, Any], count: int) -> str:
     depth = detection["depth"]
     where = "" if depth is None else f" {sign} {depth:.6g} where none is stated"
     soft = f", soft over {detection['width']:.2g}" if detection["width"] else ""
-    return f"{count} cells{where}{soft}"
+    return f"{counted(cell=count)}{where}{soft}"
 
 
 def _class_lines(classes: Mapping[str, Any] | None) -> Iterator[str]:
