@@ -245,7 +245,11 @@ def _describe_cells(model: Model) -> dict[str, Any] | None:
     if found is None:
         return None
     each = dict(zip(model.names, model.detections, strict=True))
-    limits = {n: limit_words(vars(d), d.counts.limited) for n, d in each.items() if d.side}
+    limits = {
+        n: limit_words(vars(d), d.counts.limited)
+        for n, d in each.items()
+        if d.side and d.counts.limited
+    }
     limited = {name: detection.counts.limited for name, detection in each.items()}
     return {**found, "limited_by_feature": limited, "limits": limits}
 
