@@ -194,13 +194,30 @@ def test_the_list_says_how_pure_and_complete_it_is_expected_to_be(run, folder, t
     done = run(*words, "--purity", 0.97, "-o", tmp_path / "pure.parquet")
     assert done.exit_code == 0, done.output
     facts = json.loads(done.stdout)
-    p = read_table(tmp_path / "pure.parquet").numbers("sf_probability")[:, 0]
-    assert p.mean() >= 0.97
-    assert facts["expected"]["purity"] == pytest.approx(p.mean())
+    listed = read_table(tmp_path / "pure.parquet")
+    p = listed.numbers("sf_probability")[:, 0]
+    new = p[~listed.column("sf_trained_on").to_numpy()]
+    assert 0 < len(new) < len(p)
+    assert new.mean() >= 0.97
+    assert facts["expected"]["purity"] == pytest.approx(new.mean())
     assert p.min() >= facts["min_probability"]
     assert facts["expected"]["purity_low"] < facts["expected"]["purity_high"]
     assert [row["threshold"] for row in facts["thresholds"]][:3] == [0.05, 0.1, 0.15]
-    assert f"expected to be QSO: {p.mean():.2g} of the list" in done.stderr
+    assert f"expected to be QSO: {new.mean():.2g} of the list" in done.stderr
+
+
+def test_what_is_expected_is_of_objects_that_did_not_teach_the_model(run, folder, tmp_path):
+    table = read_table(folder / "classified.parquet")
+    is_known = np.arange(len(table)) % 3 > 0
+    write_table(table.with_column("sf_trained_on", is_known), tmp_path / "some.parquet")
+    words = ("candidates", tmp_path / "some.parquet", "--class", "QSO", "--json")
+    done = run(*words, "--min-probability", 0.4, "-o", tmp_path / "o.parquet")
+    p = table.numbers("sf_p_QSO")[:, 0]
+    listed = p >= 0.4
+    expected = json.loads(done.stdout)["expected"]
+    assert expected["purity"] == pytest.approx(p[listed & ~is_known].mean())
+    assert p[listed & ~is_known].mean() != pytest.approx(p[listed].mean())
+    assert f"{(listed & is_known).sum()} of {listed.sum()} candidates were in" in done.stderr
 
 
 def test_a_checked_sample_corrects_what_is_expected(run, folder, tmp_path):

@@ -18,6 +18,7 @@ from skyfill.cli.expected_purity import (
     doubt_about,
     expected_at,
     takes_purity,
+    without_known,
     words_of,
 )
 from skyfill.cli.survey_options import named_values
@@ -268,13 +269,11 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
 
 def _warn_of_known(table: Table, given: Mapping[str, Any]) -> None:
     """Say how many candidates taught the model their class."""
-    from skyfill.model.results import TRAINED_ON
-
-    name = given["prefix"] + TRAINED_ON
-    if name in table.names and (known := sum(filter(None, table.column(name).to_pylist()))):
+    if known := len(table) - len(without_known(table, given["prefix"])):
+        rest = "" if known == len(table) else ", and what is expected of the list is of the others"
         warn(
-            f"{known} of {len(table)} candidates were in the training set (marked in {name}): "
-            "their class was known, and what is expected of the list holds for the others only"
+            f"{known} of {len(table)} candidates were in the training set (marked in the column "
+            f"trained_on): their class was known{rest}"
         )
 
 

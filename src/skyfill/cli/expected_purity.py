@@ -46,15 +46,17 @@ class Expectation:
         from skyfill.report.purity import ProbabilityCounts
 
         more = [] if given["purity"] else [given["least"]]
-        self.counts = ProbabilityCounts(given["name"], given["prefix"], more)
+        every, new = (ProbabilityCounts(given["name"], given["prefix"], more) for _ in "ab")
+        self.every, self.new = every, new
         self.given, self.checked = given, None
         if given["checked"]:
             mine = search(given["checked"])
             self.checked = mine, _classes(mine.published.table, given)
 
     def add(self, table: Table) -> None:
-        """Count the objects of a batch, and look for checked ones."""
-        self.counts.add(table)
+        """Count the objects of a batch, apart those new to the model; look for checked ones."""
+        self.every.add(table)
+        self.new.add(without_known(table, self.given["prefix"]))
         if self.checked:
             self.checked[0].add(table)
 
@@ -62,15 +64,30 @@ class Expectation:
         """Return what is to be expected."""
         from skyfill.report.purity import AS_STATED, expect_list, learn_reliability
 
+        counts = self.new if self.new.n.any() else self.every
         if not self.checked:
-            return expect_list(self.counts, AS_STATED)
+            return expect_list(counts, AS_STATED)
         p, classes = self.checked[0].found.probability, self.checked[1]
         use = ~np.isnan(p) & np.array([name is not None for name in classes])
         if not use.any():
             given = self.given
             raise CatalogError(f"{given['checked']}: none of its objects is in {given['results']}")
         member = classes[use] == self.given["name"]
-        return expect_list(self.counts, learn_reliability(p[use], member))
+        return expect_list(counts, learn_reliability(p[use], member))
+
+
+def without_known(table: Table, prefix: str) -> Table:
+    """Leave out the objects of the training set: their probabilities know their classes."""
+    import pyarrow.compute as pc
+
+    from skyfill.catalog import Table
+    from skyfill.model.results import TRAINED_ON, results_prefix
+
+    name = results_prefix(table, prefix) + TRAINED_ON
+    if name not in table.names:
+        return table
+    is_new = pc.invert(pc.fill_null(table.column(name).cast("bool"), False))
+    return Table(table.arrow.filter(is_new))
 
 
 def _classes(table: Table, given: Mapping[str, Any]) -> NDArray[Any]:
