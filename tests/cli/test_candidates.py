@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 from skyfill.catalog import ColumnInfo, Provenance, Role, Table, read_table, write_table
 from skyfill.classify import CatalogClassifier
-from skyfill.cli import main
+from skyfill.cli import main, options
 from skyfill.impute import NetworkImputer
 from skyfill.model import classify_table, save_model, train_classifier
+from skyfill.model.results import PREFIX
 from skyfill.report.page_data import unpack
 
 
@@ -218,6 +219,11 @@ def test_what_is_expected_is_of_objects_that_did_not_teach_the_model(run, folder
     assert expected["purity"] == pytest.approx(p[listed & ~is_known].mean())
     assert p[listed & ~is_known].mean() != pytest.approx(p[listed].mean())
     assert f"{(listed & is_known).sum()} of {listed.sum()} candidates were in" in done.stderr
+    assert "(marked in the column sf_trained_on)" in done.stderr
+
+
+def test_the_commands_and_the_results_have_one_prefix():
+    assert options.RESULTS_PREFIX == PREFIX
 
 
 def test_a_checked_sample_corrects_what_is_expected(run, folder, tmp_path):

@@ -34,7 +34,7 @@ def test_train_counts_the_cells_by_what_is_known_of_them(folder):
     cells = json.loads((folder / "said.json").read_text())["cells"]
     limited = reasons.count("undetected") + reasons.count("unmatched")
     seen = reasons.count(None)
-    assert cells.pop("limits")["K"].startswith(f"{limited} cells > ")
+    assert cells.pop("limits")["K"].startswith(f"{limited} cells, > ")
     assert cells == {
         "errors": "on",
         "seen": 600 + seen,

@@ -269,11 +269,13 @@ def _explained(found: Candidates, given: Mapping[str, Any]) -> tuple[Table, str 
 
 def _warn_of_known(table: Table, given: Mapping[str, Any]) -> None:
     """Say how many candidates taught the model their class."""
+    from skyfill.model.results import TRAINED_ON, results_prefix
+
     if known := len(table) - len(without_known(table, given["prefix"])):
         rest = "" if known == len(table) else ", and what is expected of the list is of the others"
         warn(
             f"{known} of {len(table)} candidates were in the training set (marked in the column "
-            f"trained_on): their class was known{rest}"
+            f"{results_prefix(table, given['prefix'])}{TRAINED_ON}): their class was known{rest}"
         )
 
 

@@ -46,8 +46,8 @@ class Expectation:
         from skyfill.report.purity import ProbabilityCounts
 
         more = [] if given["purity"] else [given["least"]]
-        every, new = (ProbabilityCounts(given["name"], given["prefix"], more) for _ in "ab")
-        self.every, self.new = every, new
+        self.every = ProbabilityCounts(given["name"], given["prefix"], more)
+        self.new = ProbabilityCounts(given["name"], given["prefix"], more)
         self.given, self.checked = given, None
         if given["checked"]:
             mine = search(given["checked"])

@@ -102,11 +102,11 @@ def limit_words(detection: Mapping[str, Any], count: int) -> str:
     Examples
     --------
     >>> limit_words({"side": "lower", "depth": 26.4, "width": 0.0}, 714)
-    '714 cells > 26.4 where none is stated'
+    '714 cells, > 26.4 where none is stated'
     """
     sign = ">" if detection["side"] == "lower" else "<"
     depth = detection["depth"]
-    where = "" if depth is None else f" {sign} {depth:.6g} where none is stated"
+    where = "" if depth is None else f", {sign} {depth:.6g} where none is stated"
     soft = f", soft over {detection['width']:.2g}" if detection["width"] else ""
     return f"{counted(cell=count)}{where}{soft}"
 
